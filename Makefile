@@ -1,0 +1,53 @@
+# Two commands: `make demo` and `make test`. Each sets up what it needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+# One BLAS thread for each test worker: workers times threads never exceed the cores.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: help demo test test-slow lint format bench clean
+help:  ## what each target does
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.core: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[all]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[lint]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	touch $@
+
+demo: $(VENV)/.core  ## select pixels and channels on bundled data, ending in a picture
+	$(BIN)/tensift demo --output demo
+
+test: $(VENV)/.test  ## the tests, without the slow ones
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
+
+test-slow: $(VENV)/.test  ## the slow tests: golden outputs and the paper's figures
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow tests
+
+lint: $(VENV)/.lint  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.lint  ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench  ## our fit beside its rivals, in one run
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove the environment and the demo's output
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
