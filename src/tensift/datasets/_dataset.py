@@ -1,0 +1,145 @@
+"""What every generator, reader and loader returns: a tensor with its labels and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["TensorDataset"]
+
+
+@dataclass(frozen=True, eq=False)
+class TensorDataset:
+    """A data tensor, samples first, with what is known about it.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n, d_1, ..., d_m)
+        The samples.
+    labels : ndarray of shape (n,), optional
+        One class label a sample; any values. Feature selection never looks at them,
+        evaluation does.
+    name : str, default=""
+        A short name for tables and figures.
+    feature_mode : int, optional
+        The 0-based feature mode whose indices are the features (the channels of a
+        multi-channel series, say); None where every element is a feature.
+    informative : ndarray of int, optional
+        The features known to carry the classes: flat C-order element indices, or indices
+        along ``feature_mode``.
+    dims : tuple of str, optional
+        The names of the m feature modes.
+    coords : dict of str to ndarray, optional
+        The names along a mode, keyed by the mode's name in ``dims``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.datasets import TensorDataset
+    >>> series = TensorDataset(np.zeros((5, 2, 30)), name="demo", feature_mode=0,
+    ...                        dims=("channel", "time"), coords={"channel": ["left", "right"]})
+    >>> series
+    TensorDataset('demo', 5 samples of shape (2, 30), no labels, feature_mode=0)
+    >>> series.n_samples, series.feature_shape
+    (5, (2, 30))
+    >>> series.coords["channel"][1]
+    np.str_('right')
+    """
+
+    data: np.ndarray
+    labels: np.ndarray | None = None
+    name: str = ""
+    feature_mode: int | None = None
+    informative: np.ndarray | None = None
+    dims: tuple[str, ...] | None = None
+    coords: dict[str, np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        data = np.asanyarray(self.data)
+        self._set("data", data)
+        if data.ndim < 2:
+            raise ValueError(
+                f"data must have a sample axis and at least one feature mode; got shape {data.shape}"
+            )
+        if self.labels is not None:
+            self._set("labels", _checked_labels(self.labels, len(data)))
+        modes = data.ndim - 1
+        if self.feature_mode is not None and not 0 <= self.feature_mode < modes:
+            raise ValueError(
+                f"feature_mode must be one of 0..{modes - 1} (0-based); got {self.feature_mode}"
+            )
+        if self.informative is not None:
+            self._set("informative", np.asarray(self.informative, dtype=np.intp).ravel())
+        if self.dims is not None:
+            self._set("dims", _checked_dims(self.dims, modes))
+        if self.coords is not None:
+            self._set("coords", _checked_coords(self.coords, self.dims, self.feature_shape))
+
+    def _set(self, field: str, value: Any) -> None:
+        object.__setattr__(self, field, value)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples n."""
+        return int(self.data.shape[0])
+
+    @property
+    def feature_shape(self) -> tuple[int, ...]:
+        """The shape of one sample, (d_1, ..., d_m)."""
+        return tuple(int(size) for size in self.data.shape[1:])
+
+    @property
+    def n_classes(self) -> int | None:
+        """The number of distinct labels, None without labels."""
+        return None if self.labels is None else len(np.unique(self.labels))
+
+    def __repr__(self) -> str:
+        classes = "no labels" if self.labels is None else f"{self.n_classes} classes"
+        mode = "" if self.feature_mode is None else f", feature_mode={self.feature_mode}"
+        return (
+            f"TensorDataset({self.name!r}, {self.n_samples} samples of shape "
+            f"{self.feature_shape}, {classes}{mode})"
+        )
+
+
+def _checked_labels(labels: Any, n_samples: int) -> np.ndarray:
+    labels = np.asarray(labels)
+    # MATLAB knows no vectors: labels arrive as one column or one row.
+    if labels.ndim == 2 and 1 in labels.shape:
+        labels = labels.ravel()
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"labels must hold one value for each of the {n_samples} samples; "
+            f"got shape {labels.shape}"
+        )
+    return labels
+
+
+def _checked_dims(dims: Any, modes: int) -> tuple[str, ...]:
+    names = tuple(str(name) for name in dims)
+    if len(names) != modes or len(set(names)) != modes:
+        raise ValueError(
+            f"dims must name each of the {modes} feature modes once; got {list(names)}"
+        )
+    return names
+
+
+def _checked_coords(
+    coords: Mapping[str, Any], dims: tuple[str, ...] | None, shape: tuple[int, ...]
+) -> dict[str, np.ndarray]:
+    checked = {}
+    for dim, values in coords.items():
+        if dims is None or dim not in dims:
+            raise ValueError(f"coords names the mode {dim!r}, which is not in dims ({dims})")
+        values = np.asarray(values)
+        size = shape[dims.index(dim)]
+        if values.shape != (size,):
+            raise ValueError(
+                f"coords[{dim!r}] must hold one value for each of the {size} indices of that "
+                f"mode; got shape {values.shape}"
+            )
+        checked[dim] = values
+    return checked
