@@ -1,0 +1,43 @@
+"""The one place that turns what a user passes into an array the algebra can work on."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_KEPT = (np.float32, np.float64, np.complex64, np.complex128)
+
+
+def as_floating(x: Any, name: str, *, finite: bool = False) -> NDArray[Any]:
+    """Return `x` as a float or complex array, copying only if its type has to change.
+
+    Single and double precision are kept, real stays real; other numbers become double precision.
+    With `finite`, NaN and infinity are refused.
+    """
+    array = np.asarray(x)
+    if array.dtype.kind not in "buifc":
+        raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}; convert it first")
+    if array.dtype.type not in _KEPT:
+        array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    if finite and not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity; remove or impute those entries first")
+    return array
+
+
+def as_size(value: Any, name: str) -> int:
+    """Return `value` as a positive Python int."""
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return int(value)
+
+
+def as_axis(axis: Any, ndim: int, name: str) -> int:
+    """Return `axis` as an index from 0, accepting negative ones that count from the end."""
+    is_integer = isinstance(axis, int | np.integer) and not isinstance(axis, bool)
+    if not is_integer or not -ndim <= axis < ndim:
+        raise ValueError(
+            f"{name}={axis!r} is not an axis of an array with {ndim} axes; "
+            f"give an integer from {-ndim} to {ndim - 1}"
+        )
+    return int(axis) % ndim

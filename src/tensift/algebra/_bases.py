@@ -1,0 +1,63 @@
+"""Orthonormal bases of one mode: each function returns the matrix whose rows are the basis."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def haar_basis(size: int) -> NDArray[np.float64]:
+    """Return the orthonormal Haar basis of any length, coarse to fine.
+
+    The first row is constant. Every other row belongs to one interval, split into a left and a
+    right part: it is a positive constant on the left, a negative one on the right, zero elsewhere,
+    with zero sum and unit norm. The intervals come from halving ``range(size)`` again and again,
+    the left part taking the extra element of an odd length, and are listed level by level. A
+    power of two gives the classical Haar matrix.
+    """
+    basis = np.zeros((size, size))
+    basis[0] = 1.0 / np.sqrt(size)
+    row, level = 1, [(0, size)]
+    while level:
+        finer = []
+        for start, stop in level:
+            if stop - start < 2:
+                continue
+            middle = (start + stop + 1) // 2
+            left, right = middle - start, stop - middle
+            basis[row, start:middle] = np.sqrt(right / (left * (left + right)))
+            basis[row, middle:stop] = -np.sqrt(left / (right * (left + right)))
+            row += 1
+            finer += [(start, middle), (middle, stop)]
+        level = finer
+    return basis
+
+
+def random_basis(size: int, random_state: np.random.RandomState) -> NDArray[np.float64]:
+    """Return an orthogonal matrix drawn uniformly (Haar measure) by QR of a Gaussian matrix."""
+    q, r = np.linalg.qr(random_state.standard_normal((size, size)))
+    # QR leaves the sign of each column to the factorisation; fixing it makes the draw uniform.
+    return np.asarray(q * np.where(np.diag(r) < 0, -1.0, 1.0))
+
+
+def eigen_basis(data: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return V^H, V the eigenvectors of the uncentred self-correlation of one mode, descending.
+
+    The self-correlation is X_(k) X_(k)^H with k = `axis`. The entry of largest modulus in each
+    eigenvector (the first of equal ones) is made real and positive, so the result does not depend
+    on the phases that the eigensolver happens to return.
+    """
+    unfolded = np.moveaxis(data, axis, 0).reshape(data.shape[axis], -1)
+    if unfolded.dtype == np.float32:
+        unfolded = unfolded.astype(np.float64)
+    elif unfolded.dtype == np.complex64:
+        unfolded = unfolded.astype(np.complex128)
+    largest = np.abs(unfolded).max(initial=0.0)
+    if largest > 0:  # scaling changes no eigenvector and keeps the squares from overflowing
+        unfolded = unfolded / largest
+    _, ascending = np.linalg.eigh(unfolded @ unfolded.conj().T)
+    vectors = ascending[:, ::-1]
+    modulus = np.abs(vectors)
+    peak = np.argmax(modulus >= modulus.max(axis=0) * (1 - 1e-8), axis=0)
+    leading = vectors[peak, np.arange(vectors.shape[1])]
+    return np.asarray((vectors * (leading.conj() / np.abs(leading))).conj().T)
