@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,9 +61,12 @@ class TensorDataset:
     def __post_init__(self) -> None:
         data = np.asanyarray(self.data)
         self._set("data", data)
+        if data.dtype.kind not in "biufc":
+            raise ValueError(f"data must be numbers; got an array of dtype {data.dtype}")
         if data.ndim < 2:
             raise ValueError(
-                f"data must have a sample axis and at least one feature mode; got shape {data.shape}"
+                "data must have a sample axis and at least one feature mode, shape "
+                f"(n, d_1, ..., d_m); got shape {data.shape}"
             )
         if self.labels is not None:
             self._set("labels", _checked_labels(self.labels, len(data)))
@@ -72,7 +76,7 @@ class TensorDataset:
                 f"feature_mode must be one of 0..{modes - 1} (0-based); got {self.feature_mode}"
             )
         if self.informative is not None:
-            self._set("informative", np.asarray(self.informative, dtype=np.intp).ravel())
+            self._set("informative", self._checked_informative())
         if self.dims is not None:
             self._set("dims", _checked_dims(self.dims, modes))
         if self.coords is not None:
@@ -80,6 +84,15 @@ class TensorDataset:
 
     def _set(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)
+
+    def _checked_informative(self) -> np.ndarray:
+        indices = np.asarray(self.informative)
+        shape = self.feature_shape
+        size = math.prod(shape) if self.feature_mode is None else shape[self.feature_mode]
+        integers = indices.ndim == 1 and (indices.dtype.kind in "iu" or indices.size == 0)
+        if not integers or np.any((indices < 0) | (indices >= size)):
+            raise ValueError(f"informative must be a list of feature indices in 0..{size - 1}")
+        return indices.astype(np.intp)
 
     @property
     def n_samples(self) -> int:
