@@ -20,7 +20,7 @@ def as_floating(x: Any, name: str, *, finite: bool = False) -> NDArray[Any]:
     if array.dtype.type not in _KEPT:
         array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
     if finite and not np.isfinite(array).all():
-        raise ValueError(f"{name} contains NaN or infinity; remove or impute those entries first")
+        raise ValueError(f"{name} contains NaN or infinity; give finite numbers only")
     return array
 
 

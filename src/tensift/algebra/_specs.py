@@ -151,9 +151,14 @@ def is_data_driven(spec: Any) -> bool:
     >>> is_data_driven("dft"), is_data_driven(["dft", "eigen"])
     (False, True)
     """
+    return has_name(spec, "eigen")
+
+
+def has_name(spec: Any, name: str) -> bool:
+    """Tell whether a specification is `name` or lists it."""
     if _is_list_of_specs(spec):
-        return any(is_data_driven(one) for one in spec)
-    return isinstance(spec, str) and spec == "eigen"
+        return any(has_name(one, name) for one in spec)
+    return isinstance(spec, str) and spec == name
 
 
 def _is_pair(spec: Any) -> bool:
@@ -243,14 +248,14 @@ def _from_callables(
     # Applied to the rows of the identity, a map returns the columns of its matrix as rows.
     identity = np.eye(size)
     matrix = _simplified(_call(forward, identity, f"{label}[0] (forward)").T)
-    identity = identity.astype(matrix.dtype)
-    inverse_matrix = _simplified(_call(inverse, identity, f"{label}[1] (inverse)").T)
-
     probe = np.random.RandomState(0).standard_normal((3, size))
     image = probe @ matrix.T
     _check_linear(forward, probe, image, f"{label}[0] (forward)")
+    _check_condition(matrix, f"the matrix of {label}[0] (forward)")
+
+    identity = identity.astype(matrix.dtype)
+    inverse_matrix = _simplified(_call(inverse, identity, f"{label}[1] (inverse)").T)
     _check_linear(inverse, image, image @ inverse_matrix.T, f"{label}[1] (inverse)")
-    _check_condition(matrix, label)
     error = np.abs(inverse_matrix @ matrix - np.eye(size)).max()
     if error > _ROUND_TRIP_TOLERANCE:
         raise ValueError(
@@ -261,7 +266,14 @@ def _from_callables(
 
 
 def _call(function: Callable[..., Any], x: NDArray[Any], label: str) -> NDArray[Any]:
-    result = as_floating(function(x.copy()), f"the result of {label}", finite=True)
+    try:
+        output = function(x.copy())
+    except Exception as error:
+        raise ValueError(
+            f"{label} failed on an array of shape {x.shape}: {error}; "
+            "it must act along the last axis and keep the shape"
+        ) from error
+    result = as_floating(output, f"the result of {label}", finite=True)
     if result.shape != x.shape:
         raise ValueError(
             f"{label} turned shape {x.shape} into {result.shape}; "

@@ -135,10 +135,10 @@ class ModeTransform:
         return array, position
 
     def _apply_forward(self, x: NDArray[Any], axis: int) -> NDArray[Any]:
-        return apply_matrix(self.matrix, x, axis)
+        return apply_matrix(_in_precision_of(x, self.matrix), x, axis)
 
     def _apply_inverse(self, x: NDArray[Any], axis: int) -> NDArray[Any]:
-        return apply_matrix(self.inverse_matrix, x, axis)
+        return apply_matrix(_in_precision_of(x, self.inverse_matrix), x, axis)
 
 
 class _FastTransform(ModeTransform):
@@ -207,9 +207,7 @@ class DiscreteCosine(_FastTransform):
 
 
 def apply_matrix(matrix: NDArray[Any], x: NDArray[Any], axis: int) -> NDArray[Any]:
-    """Multiply `matrix` into axis `axis` of `x`, in the precision of `x`."""
-    if x.dtype.itemsize // (1 + np.iscomplexobj(x)) == 4:
-        matrix = matrix.astype(np.complex64 if np.iscomplexobj(matrix) else np.float32, copy=False)
+    """Multiply `matrix` into axis `axis` of `x`."""
     if axis == x.ndim - 1:
         return np.asarray(x @ matrix.T)
     # A view for contiguous input: the axes before and after merge, none has to move.
@@ -252,6 +250,12 @@ def conjugate_partners(transforms: Sequence[ModeTransform]) -> NDArray[np.intp] 
             index = -index % transform.size
         partners = (partners[:, None] * transform.size + index).ravel()
     return partners
+
+
+def _in_precision_of(x: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
+    if np.finfo(x.dtype).dtype == np.float32:
+        return matrix.astype(np.complex64 if np.iscomplexobj(matrix) else np.float32)
+    return matrix
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
