@@ -47,8 +47,9 @@ def read_tensor(
           feature modes), ``coords_<dim>`` (the names along the mode ``<dim>``),
           ``informative`` (flat C-order feature indices) and ``feature_mode`` (an integer).
         - MATLAB ``.mat``, also version 7.3 (which needs h5py): tensor and labels are named as
-          in ``.npz``. The paper's ``tensor_type`` ("slice-wise" sets ``feature_mode=0``) and ``DiscFea`` (the
-          informative features, counted from 1 down the columns) are understood.
+          in ``.npz``. The paper's ``tensor_type`` ("slice-wise" sets ``feature_mode=0``) and
+          ``DiscFea`` (the informative features, counted from 1 down the columns) are
+          understood.
         - HDF5 (needs h5py): all names as in ``.npz``.
         - ``.csv``, ``.tsv`` and other delimited text: a row a sample, a column a feature. A
           first line that is not all numbers names the columns.

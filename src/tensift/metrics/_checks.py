@@ -1,0 +1,85 @@
+"""One place that validates what the metrics are given, and one that takes class means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["ClassMeans", "check_data", "check_feature_mode", "encode_labels"]
+
+# Rows are handled in blocks of about this many numbers, so that memory stays bounded.
+_BLOCK_SIZE = 2**22
+
+
+def check_data(X: ArrayLike) -> np.ndarray:
+    """The data as an array of finite numbers, samples first."""
+    data = np.asanyarray(X)
+    if data.dtype.kind not in "biufc":
+        raise ValueError(f"X must be numbers; got an array of dtype {data.dtype}")
+    if data.ndim < 2 or data.size == 0:
+        raise ValueError(f"X must have shape (n, d_1, ..., d_m), none of them 0; got {data.shape}")
+    for block in _blocks(data):
+        if not np.isfinite(block).all():
+            raise ValueError("X holds NaN or infinity; fill or drop those values first")
+    return data
+
+
+def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[np.ndarray, int]:
+    """Labels of any kind as 0..K-1, and K."""
+    values = np.asarray(labels)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"labels must be one value a sample, shape (n,); got {values.shape}")
+    if n_samples is not None and len(values) != n_samples:
+        raise ValueError(f"labels has {len(values)} values for {n_samples} samples")
+    classes, codes = np.unique(values, return_inverse=True)
+    return codes, len(classes)
+
+
+def check_feature_mode(feature_mode: int | None, n_modes: int) -> None:
+    """Refuse a mode that is not there."""
+    if feature_mode is not None and feature_mode not in range(n_modes):
+        raise ValueError(f"feature_mode must be None or in 0..{n_modes - 1}; got {feature_mode!r}")
+
+
+class ClassMeans:
+    """The mean of every class, each as its distance from the mean of all.
+
+    Taking the offsets of centred data, rather than differences of raw means, keeps what is
+    small beside a large common offset. Samples are flat and real here: a complex number
+    counts as two.
+    """
+
+    def __init__(self, data: np.ndarray, codes: np.ndarray, n_classes: int) -> None:
+        self._data = data
+        self.counts = np.bincount(codes, minlength=n_classes)
+        self._mean = np.zeros(_as_real_rows(data[:1]).shape[1])
+        self._mean = sum(block.sum(axis=0) for _, block in self.centred_blocks()) / len(data)
+        self.offsets = np.zeros((n_classes, self._mean.size))
+        for rows, block in self.centred_blocks():
+            membership = np.zeros((n_classes, len(block)))
+            membership[codes[rows], np.arange(len(block))] = 1
+            self.offsets += membership @ block
+        self.offsets /= self.counts[:, None]
+
+    def centred_blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the centred samples, a bounded number at a time, and which rows they are."""
+        start = 0
+        for block in _blocks(self._data):
+            rows = slice(start, start + len(block))
+            yield rows, _as_real_rows(block) - self._mean
+            start = rows.stop
+
+
+def _blocks(data: np.ndarray) -> Iterator[np.ndarray]:
+    step = max(1, _BLOCK_SIZE // data[0].size)
+    for start in range(0, len(data), step):
+        yield data[start : start + step]
+
+
+def _as_real_rows(block: np.ndarray) -> np.ndarray:
+    rows = np.asarray(block).reshape(len(block), -1)
+    if rows.dtype.kind == "c":
+        return np.concatenate([rows.real, rows.imag], axis=1).astype(float, copy=False)
+    return rows.astype(float, copy=False)

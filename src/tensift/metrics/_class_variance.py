@@ -1,0 +1,116 @@
+"""How much each feature tells the classes apart, and how many such features were chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tensift.metrics._checks import ClassMeans, check_data, check_feature_mode, encode_labels
+
+__all__ = ["between_class_variance", "proportion_correct"]
+
+
+def between_class_variance(
+    X: ArrayLike, labels: ArrayLike, *, feature_mode: int | None = None
+) -> np.ndarray:
+    """Variance of the class means about the mean of all, for every feature (BCV).
+
+    Every class counts the same, whatever its size. The paper's eq. ``BCV_formulation``, but
+    for the divisor: K - 1 as in its authors' program, where the paper writes K. The order of
+    the features is the same.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d_1, ..., d_m)
+        The samples; centring them changes nothing.
+    labels : array-like of shape (n,)
+        The K >= 2 classes; any values.
+    feature_mode : int, optional
+        Sum over every other mode, for features that are the indices of this one (eq.
+        ``BCV_feature``).
+
+    Returns
+    -------
+    ndarray of shape (d_1, ..., d_m), or (d_k,) with feature_mode=k
+        One value a feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.metrics import between_class_variance
+    >>> X = np.array([[[0.0, 1.0]], [[0.0, 3.0]], [[4.0, 1.0]], [[4.0, 3.0]]])
+    >>> between_class_variance(X, [0, 0, 1, 1])
+    array([[8., 0.]])
+    >>> between_class_variance(X, [0, 0, 1, 1], feature_mode=0)
+    array([8.])
+    """
+    data = check_data(X)
+    check_feature_mode(feature_mode, data.ndim - 1)
+    codes, n_classes = encode_labels(labels, len(data))
+    if n_classes < 2:
+        raise ValueError("labels must have at least two classes; got one")
+    offsets = ClassMeans(data, codes, n_classes).offsets
+    squares = np.sum(offsets**2, axis=0) / (n_classes - 1)
+    # A complex feature comes as two rows, its real and its imaginary part.
+    variance = squares.reshape(-1, *data.shape[1:]).sum(axis=0)
+    if feature_mode is None:
+        return variance
+    others = tuple(mode for mode in range(variance.ndim) if mode != feature_mode)
+    return np.asarray(variance.sum(axis=others))
+
+
+def proportion_correct(
+    selected: ArrayLike, X: ArrayLike, labels: ArrayLike, *, feature_mode: int | None = None
+) -> float:
+    """Share of h selected features that are among the h of largest between-class variance (POC).
+
+    The paper's eq. ``POC``. A feature that ties with the h-th largest counts as correct, so
+    that the result does not depend on the order of the features.
+
+    Parameters
+    ----------
+    selected : array-like
+        Different feature indices (flat C-order, or along ``feature_mode``), or a boolean mask
+        of all features.
+    X : array-like of shape (n, d_1, ..., d_m)
+        The samples, with all features.
+    labels : array-like of shape (n,)
+        The classes; any values.
+    feature_mode : int, optional
+        The mode whose indices are the features; by default every element is one.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.metrics import proportion_correct
+    >>> X = np.array([[0.0, 0.0, 5.0], [0.0, 1.0, 5.0], [9.0, 0.0, 7.0], [9.0, 1.0, 7.0]])
+    >>> proportion_correct([0, 1], X, [0, 0, 1, 1])
+    0.5
+    """
+    variance = between_class_variance(X, labels, feature_mode=feature_mode).ravel()
+    indices = check_features("selected", selected, variance.size)
+    threshold = np.partition(variance, -len(indices))[-len(indices)]
+    return float(np.mean(variance[indices] >= threshold))
+
+
+def check_features(name: str, features: ArrayLike, n_features: int) -> np.ndarray:
+    """Feature indices, from indices or from a mask of all features."""
+    values = np.asarray(features)
+    if values.dtype.kind == "b":
+        if values.size != n_features:
+            raise ValueError(f"{name} is a mask of {values.size} features; there are {n_features}")
+        values = np.flatnonzero(values)
+    if values.size == 0:
+        raise ValueError(f"{name} must name at least one feature")
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a list of feature indices, or a boolean mask of all")
+    if values.min() < 0 or values.max() >= n_features:
+        raise ValueError(f"{name} must hold indices in 0..{n_features - 1}")
+    if len(np.unique(values)) != len(values):
+        raise ValueError(f"{name} names a feature twice")
+    return values
