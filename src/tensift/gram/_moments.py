@@ -1,0 +1,105 @@
+"""Centred moments of oriented data, accumulated over blocks of samples and merged exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.gram._orientation import Orientation
+from tensift.gram._tensor import GramTensor, squared_modulus
+
+__all__ = ["Moments"]
+
+_BLOCK_BYTES = 2**25  # of oriented samples held at once: small beside any input worth streaming
+
+
+class Moments:
+    """Count, mean, spread and Gram tensor of samples seen so far, in double precision.
+
+    Blocks are centred on their own mean and merged with a rank-one correction for the shift
+    between means, so no large uncentred sums are ever subtracted. While there are fewer samples
+    than features in a slice, the centred samples themselves are kept as thin factors; from then
+    on they are folded into dense Gram matrices and memory no longer grows with the samples.
+
+    Parameters
+    ----------
+    orientation : Orientation
+        How samples are turned into slices.
+
+    Attributes
+    ----------
+    count : int
+        Samples seen.
+    mean : ndarray of shape feature_shape
+        Mean of the samples.
+    peak : float
+        Largest absolute value seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.algebra import make_transforms
+    >>> from tensift.gram import Moments, Orientation
+    >>> X = np.random.default_rng(0).normal(size=(50, 4, 3))
+    >>> moments = Moments(Orientation((4, 3), 0, make_transforms("identity", [3])))
+    >>> moments.update(X[:20]).update(X[20:]).count
+    50
+    >>> centred = X[:, :, 1] - X[:, :, 1].mean(axis=0)
+    >>> bool(np.allclose(moments.gram().dense()[1], centred.T @ centred))
+    True
+    """
+
+    def __init__(self, orientation: Orientation) -> None:
+        self.orientation = orientation
+        self.count = 0
+        self.peak = 0.0
+        self.mean: NDArray = np.zeros(orientation.feature_shape)
+        self._squares: NDArray[np.float64] = np.zeros(orientation.feature_shape)
+        self._columns: list[NDArray] = []  # thin factors, while they are thin
+        self._scatter: NDArray | None = None
+
+    def update(self, samples: NDArray) -> Moments:
+        """Take in samples ``(n, d_1, ..., d_m)``, a block at a time."""
+        row_bytes = 16 * self.orientation.n_slices * self.orientation.size
+        rows = max(1, _BLOCK_BYTES // row_bytes)
+        for start in range(0, len(samples), rows):
+            self._add(samples[start : start + rows])
+        return self
+
+    def _add(self, block: NDArray) -> None:
+        block = np.asarray(block, dtype=np.result_type(block.dtype, np.float64))
+        self.peak = max(self.peak, float(np.max(np.abs(block))))
+        block_mean = block.mean(axis=0)
+        block = block - block_mean
+        self._squares = self._squares + squared_modulus(block).sum(axis=0)
+        columns = [self.orientation.to_slices(block)] if len(block) > 1 or not self.count else []
+        if self.count:
+            weight = self.count * len(block) / (self.count + len(block))
+            shift = block_mean - self.mean
+            self._squares += weight * squared_modulus(shift)
+            columns.append(np.sqrt(weight) * self.orientation.to_slices(shift[None]))
+        self.mean = self.mean + (block_mean - self.mean) * (len(block) / (self.count + len(block)))
+        self.count += len(block)
+        self._columns += columns
+        if self._scatter is not None or self.count >= self.orientation.size:
+            self._fold()
+
+    def _fold(self) -> None:
+        """Add the thin factors to the dense Gram matrices and drop them."""
+        while self._columns:
+            columns = self._columns.pop()
+            product = columns @ np.conj(np.swapaxes(columns, 1, 2))
+            if self._scatter is None:
+                self._scatter = product
+            else:
+                self._scatter += product
+
+    def gram(self) -> GramTensor:
+        """The Gram tensor of the kept slices; thin while there are fewer samples than features."""
+        if self._scatter is not None:
+            return GramTensor(self._scatter, thin=False)
+        return GramTensor(np.concatenate(self._columns, axis=2), thin=True)
+
+    def spread(self) -> NDArray[np.float64]:
+        """Standard deviation of every feature."""
+        return np.sqrt(self._squares / self.count)

@@ -1,0 +1,109 @@
+"""How samples become frontal slices: which mode is reconstructed, and by which transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.algebra import ModeTransform, conjugate_partners
+
+__all__ = ["Orientation"]
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """The order of modes and the transforms that make frontal slices (the paper's ``D^o`` and M).
+
+    Parameters
+    ----------
+    feature_shape : tuple of int
+        Shape of one sample, ``(d_1, ..., d_m)``.
+    mode : int
+        The feature mode whose indices reconstruct one another; ``q = feature_shape[mode]``.
+    transforms : sequence of ModeTransform
+        One for every other mode, in order.
+    real_data : bool, default=True
+        Whether samples are real. Real samples under the DFT have conjugate pairs of slices, of
+        which only one is then made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.algebra import make_transforms
+    >>> from tensift.gram import Orientation
+    >>> orientation = Orientation((4, 6), 0, make_transforms("dft", [6]))
+    >>> orientation.n_slices, orientation.kept_slices
+    (6, array([0, 1, 2, 3]))
+    >>> orientation.to_slices(np.ones((10, 4, 6))).shape
+    (4, 4, 10)
+    """
+
+    feature_shape: tuple[int, ...]
+    mode: int
+    transforms: Sequence[ModeTransform]
+    real_data: bool = True
+
+    @property
+    def size(self) -> int:
+        """The number of features in a slice, ``q``."""
+        return self.feature_shape[self.mode]
+
+    @cached_property
+    def other_shape(self) -> tuple[int, ...]:
+        """Lengths of the transformed modes."""
+        return self.feature_shape[: self.mode] + self.feature_shape[self.mode + 1 :]
+
+    @property
+    def n_slices(self) -> int:
+        """The number of frontal slices, ``p``."""
+        return math.prod(self.other_shape)
+
+    @cached_property
+    def conjugate_of(self) -> NDArray[np.intp]:
+        """For each slice the slice that is its complex conjugate; itself where there is none."""
+        partners = conjugate_partners(self.transforms) if self.real_data else None
+        return np.arange(self.n_slices) if partners is None else partners
+
+    @cached_property
+    def kept_slices(self) -> NDArray[np.intp]:
+        """The slices that are solved: one of each conjugate pair."""
+        return np.flatnonzero(np.arange(self.n_slices) <= self.conjugate_of)
+
+    def to_slices(self, samples: NDArray) -> NDArray:
+        """Transform samples ``(n, d_1, ..., d_m)`` into the kept slices, ``(p', q, n)``."""
+        slices = np.moveaxis(samples, (self.mode + 1, 0), (-2, -1))
+        for axis, transform in enumerate(self.transforms):
+            slices = transform.forward(slices, axis=axis)
+        slices = slices.reshape(self.n_slices, self.size, len(samples))
+        if len(self.kept_slices) < self.n_slices:
+            slices = slices[self.kept_slices]
+        return np.ascontiguousarray(slices)
+
+    def expand(self, values: NDArray) -> NDArray:
+        """Values of the kept slices, ``(p', ...)``, for all ``p``; complex ones are conjugated."""
+        if len(self.kept_slices) == self.n_slices:
+            return values
+        source = np.minimum(np.arange(self.n_slices), self.conjugate_of)
+        full = values[np.searchsorted(self.kept_slices, source)]
+        mirrored = source < np.arange(self.n_slices)
+        if np.iscomplexobj(full):
+            full[mirrored] = full[mirrored].conj()
+        return full
+
+    def spread_over_features(self, slice_values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weigh values ``(p, q)`` of slice columns by ``|M|**2`` and lay them out as features.
+
+        With ``slice_values = ||A_j[:, l]||**2`` this is the square of the program's score,
+        ``score(l, h)**2 = sum_j |M[j, h]|**2 ||A_j[:, l]||**2``.
+        """
+        values = slice_values.reshape(*self.other_shape, self.size)
+        for axis, transform in enumerate(self.transforms):
+            if transform.name != "identity":
+                moved = np.moveaxis(values, axis, -1) @ transform.energy
+                values = np.moveaxis(moved, -1, axis)
+        return np.ascontiguousarray(np.moveaxis(values, -1, self.mode))

@@ -1,0 +1,71 @@
+"""The Gram tensor: one Hermitian matrix a slice, dense or as a thin factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["GramTensor"]
+
+
+@dataclass(frozen=True)
+class GramTensor:
+    """A stack of Gram matrices ``S_j``, dense or by factors ``F_j`` with ``S_j = F_j F_j^H``.
+
+    Parameters
+    ----------
+    array : ndarray
+        ``(p, q, q)`` if dense, ``(p, q, r)`` if thin.
+    thin : bool
+        Whether `array` holds factors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.gram import GramTensor
+    >>> factor = np.ones((2, 3, 1))
+    >>> GramTensor(factor, thin=True).dense().shape
+    (2, 3, 3)
+    """
+
+    array: NDArray
+    thin: bool
+
+    @property
+    def n_slices(self) -> int:
+        """The number of slices, ``p``."""
+        return self.array.shape[0]
+
+    @property
+    def size(self) -> int:
+        """The order of each Gram matrix, ``q``."""
+        return self.array.shape[1]
+
+    def __getitem__(self, index: slice | NDArray) -> GramTensor:
+        """The Gram tensor of some of the slices."""
+        return GramTensor(self.array[index], self.thin)
+
+    def dense(self) -> NDArray:
+        """The Gram matrices, ``(p, q, q)``."""
+        if not self.thin:
+            return self.array
+        return self.array @ np.conj(np.swapaxes(self.array, 1, 2))
+
+    def trace(self) -> NDArray[np.float64]:
+        """``Tr(S_j)``, ``(p,)``."""
+        if self.thin:
+            return np.sum(squared_modulus(self.array), axis=(1, 2))
+        return np.trace(self.array, axis1=1, axis2=2).real
+
+    def scaled(self, factor: float) -> GramTensor:
+        """The Gram tensor of the data multiplied by `factor`."""
+        return GramTensor(self.array * (factor if self.thin else factor**2), self.thin)
+
+
+def squared_modulus(values: NDArray) -> NDArray[np.float64]:
+    """``|z|**2``, without the square root that ``abs`` takes."""
+    if np.iscomplexobj(values):
+        return values.real**2 + values.imag**2
+    return values * values

@@ -1,0 +1,302 @@
+"""What every selector of tensor features shares: validating samples, ranking, selecting, naming."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, check_array
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    validate_data,
+)
+
+from tensift.selectors._ranking import rank_features
+
+__all__ = ["TensorSelector"]
+
+
+class TensorSelector(SelectorMixin, BaseEstimator):
+    """Base of all selectors: a subclass scores features, this class does the rest.
+
+    Samples are an array ``(n, d_1, ..., d_m)``, or 2-D rows whose tensor shape is given by
+    ``feature_shape``. A feature is an element of a sample or, with ``feature_mode=k``, an index
+    along mode ``k`` (a channel, a band). Rows in, rows out: 2-D samples stay 2-D in `transform`.
+
+    A subclass has the parameters ``n_features_to_select``, ``feature_mode`` and ``feature_shape``
+    and calls `_set_scores` at the end of its ``fit``.
+
+    Examples
+    --------
+    A selector that keeps the features with the largest mean:
+
+    >>> import numpy as np
+    >>> from tensift.selectors import TensorSelector
+    >>> class LargestMean(TensorSelector):
+    ...     def __init__(self, n_features_to_select=1, feature_mode=None, feature_shape=None):
+    ...         self.n_features_to_select = n_features_to_select
+    ...         self.feature_mode = feature_mode
+    ...         self.feature_shape = feature_shape
+    ...
+    ...     def fit(self, X, y=None):
+    ...         X = self._validate_samples(X, reset=True)
+    ...         self._set_scores(X.mean(axis=0), ties=X.std(axis=0))
+    ...         return self
+    >>> X = np.arange(24.0).reshape(4, 2, 3)
+    >>> LargestMean(n_features_to_select=2).fit_transform(X).shape
+    (4, 2)
+    >>> LargestMean(feature_mode=0).fit_transform(X).shape
+    (4, 1, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_features_to_select": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "feature_mode": [None, Integral],
+        "feature_shape": [None, tuple, list],
+    }
+
+    n_features_to_select: int | float
+    feature_mode: int | None
+    feature_shape: tuple[int, ...] | None
+
+    @abstractmethod
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Score the features of `X`."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    # Samples in
+
+    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> NDArray:
+        """Check samples and give them their tensor shape, ``(n, d_1, ..., d_m)``.
+
+        With ``reset`` the shape is learned, otherwise it must be the one learned before.
+        """
+        complex_rows = self.feature_shape is not None and np.iscomplexobj(X)
+        if _n_axes(X) > 2 or complex_rows:
+            X = _check_tensor(X, min_samples)
+        else:
+            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=min_samples)
+        shape = X.shape[1:]
+        if reset:
+            self.feature_shape_ = self._tensor_shape(shape)
+            self.n_features_in_ = math.prod(self.feature_shape_)
+            self._rows_in = len(shape) == 1
+            self._mode_of_features()  # an impossible feature_mode is an error now, not later
+        elif shape not in (self.feature_shape_, self._row_shape()):
+            raise ValueError(
+                f"X has samples of shape {shape}, but {type(self).__name__} was fitted on samples "
+                f"of shape {self.feature_shape_}"
+            )
+        return X.reshape(len(X), *self.feature_shape_)
+
+    def _tensor_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The tensor shape of samples that arrive as `shape`, by `feature_shape` if it is given."""
+        if self.feature_shape is None:
+            return shape
+        wanted = tuple(self.feature_shape)
+        if not wanted or not all(isinstance(d, Integral) and d > 0 for d in wanted):
+            raise ValueError(
+                f"feature_shape must be a tuple of positive integers, got {self.feature_shape!r}"
+            )
+        wanted = tuple(int(d) for d in wanted)
+        if shape not in (wanted, (math.prod(wanted),)):
+            raise ValueError(
+                f"feature_shape={wanted} has {math.prod(wanted)} elements, but the samples in X "
+                f"have shape {shape}; give the shape of one sample, or None to take it from X"
+            )
+        return wanted
+
+    def _row_shape(self) -> tuple[int, ...]:
+        """The shape of a row that stands for a whole sample, if rows are welcome."""
+        welcome = self._rows_in or self.feature_shape is not None
+        return (self.n_features_in_,) if welcome else self.feature_shape_
+
+    def _mode_of_features(self) -> int | None:
+        """`feature_mode` as a non-negative number, or None."""
+        if self.feature_mode is None:
+            return None
+        return resolve_mode("feature_mode", self.feature_mode, len(self.feature_shape_))
+
+    # Scores and ranking
+
+    def _set_scores(self, scores: NDArray, ties: NDArray) -> None:
+        """Store scores of all elements as scores of features, and rank those."""
+        mode = self._mode_of_features()
+        if mode is not None:
+            others = tuple(axis for axis in range(scores.ndim) if axis != mode)
+            scores, ties = scores.sum(axis=others), ties.sum(axis=others)
+        self.scores_ = scores
+        self.ranking_ = rank_features(scores, ties)
+
+    def _n_selected(self) -> int:
+        total = len(self.ranking_)
+        wanted = self.n_features_to_select
+        if isinstance(wanted, Integral):
+            if wanted > total:
+                warnings.warn(
+                    f"n_features_to_select={wanted} is more than the {total} features there are; "
+                    "all are kept",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            return min(int(wanted), total)
+        return max(1, round(wanted * total))
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask = np.zeros(len(self.ranking_), dtype=bool)
+        mask[self.ranking_[: self._n_selected()]] = True
+        return mask
+
+    # Features out
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Keep the selected features of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
+            Samples.
+
+        Returns
+        -------
+        ndarray
+            ``(n, k)`` for element features, in row-major order of the features. For mode features
+            ``(n, d_1, ..., k, ..., d_m)``, and ``(n, k * rest)`` if `X` is made of rows.
+        """
+        check_is_fitted(self)
+        rows = _n_axes(X) == 2
+        samples = self._validate_samples(X, reset=False, min_samples=1)
+        mask = self._get_support_mask()
+        mode = self._mode_of_features()
+        if mode is None:
+            return samples.reshape(len(samples), -1)[:, mask]
+        kept = np.compress(mask, samples, axis=mode + 1)
+        return kept.reshape(len(kept), -1) if rows else kept
+
+    def inverse_transform(self, X: ArrayLike) -> NDArray:
+        """Put selected features back in their places, with zeros everywhere else.
+
+        Parameters
+        ----------
+        X : array-like
+            What `transform` returned.
+
+        Returns
+        -------
+        ndarray of shape (n, d_1, ..., d_m), or (n, d) for rows
+        """
+        check_is_fitted(self)
+        mask = self._get_support_mask()
+        mode = self._mode_of_features()
+        kept_shape: tuple[int, ...] = (int(mask.sum()),)
+        if mode is not None:
+            kept_shape = (
+                *self.feature_shape_[:mode],
+                *kept_shape,
+                *self.feature_shape_[mode + 1 :],
+            )
+        X = _check_finite(X)
+        rows = X.ndim == 2 and (mode is not None or self._rows_in)
+        if X.shape[1:] not in (kept_shape, (math.prod(kept_shape),)):
+            raise ValueError(
+                f"X has samples of shape {X.shape[1:]}, but transform returns {kept_shape}"
+            )
+        full = np.zeros((len(X), *self.feature_shape_), dtype=X.dtype)
+        if mode is None:
+            full.reshape(len(X), -1)[:, mask] = X
+        else:
+            np.moveaxis(full, mode + 1, 0)[mask] = np.moveaxis(
+                X.reshape(len(X), *kept_shape), mode + 1, 0
+            )
+        return full.reshape(len(X), -1) if rows else full
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
+        """Names of the selected features, in the order in which `transform` returns them.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of all features: elements in row-major order, or the indices of the mode. By
+            default the names seen in `fit`, else ``x3`` in rows and ``x0_3`` in tensors.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        mask = self._get_support_mask()
+        mode = self._mode_of_features()
+        if self._rows_in:
+            names = _check_feature_names_in(self, input_features)
+            if mode is None:
+                return names[mask]
+            return np.compress(mask, names.reshape(self.feature_shape_), axis=mode).ravel()
+        if input_features is None:
+            shape = self.feature_shape_ if mode is None else (self.feature_shape_[mode],)
+            names = ["x" + "_".join(map(str, index)) for index in np.ndindex(*shape)]
+        else:
+            names = list(np.asarray(input_features, dtype=object).ravel())
+            if len(names) != len(mask):
+                raise ValueError(
+                    f"input_features has {len(names)} names, but there are {len(mask)} features"
+                )
+        return np.asarray(names, dtype=object)[mask]
+
+
+def resolve_mode(name: str, mode: int, n_modes: int) -> int:
+    """A mode counted from either end as one counted from the front; `name` is the parameter's."""
+    if not -n_modes <= mode < n_modes:
+        raise ValueError(
+            f"{name}={mode} is not a mode of samples with {n_modes} mode(s); "
+            f"give a number from 0 to {n_modes - 1}"
+        )
+    return int(mode) % n_modes
+
+
+def _n_axes(X: Any) -> int:
+    """The number of axes of anything array-like, data frames and sparse matrices included."""
+    return len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim
+
+
+def _check_tensor(X: Any, min_samples: int) -> NDArray:
+    """Finite real or complex samples of more than two axes, or complex rows."""
+    X = _check_finite(X)
+    if len(X) < min_samples:
+        raise ValueError(
+            f"X has {len(X)} sample(s) (shape={X.shape}) while a minimum of {min_samples} is "
+            "required; samples go along the first axis"
+        )
+    if X.size == 0:
+        raise ValueError(f"X has a mode of length zero (shape={X.shape}); nothing to select from")
+    return X
+
+
+def _check_finite(X: Any) -> NDArray:
+    """A numeric array without NaN or infinity, in scikit-learn's words but complex allowed."""
+    if not np.iscomplexobj(X):
+        return check_array(X, allow_nd=True, ensure_min_samples=0, input_name="X")
+    X = np.asarray(X)
+    check_array(
+        np.stack([X.real, X.imag]).reshape(2, -1),
+        ensure_min_samples=0,
+        ensure_min_features=0,
+        input_name="X",
+    )
+    return X

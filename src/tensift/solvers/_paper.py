@@ -1,0 +1,146 @@
+"""The authors' iteration: reweight, minimise without the cone, project onto it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.gram._tensor import GramTensor
+from tensift.solvers._problem import SliceProblems, column_norms
+from tensift.solvers._projection import psd_part
+from tensift.solvers._solution import Solution
+from tensift.solvers._workers import map_blocks
+
+__all__ = ["solve_paper"]
+
+_BLOCK_ELEMENTS = 2**16  # of a stack solved together: large enough to batch, small enough to cache
+
+
+def solve_paper(
+    problems: SliceProblems,
+    *,
+    ridge: float,
+    smoothing: float = float(np.finfo(float).eps),
+    tol: float = 1e-5,
+    relative: bool = False,
+    max_iter: int = 100,
+    n_jobs: int | None = None,
+    callback: Callable[[int], None] | None = None,
+) -> Solution:
+    """Run Algorithm 1 of the paper on every slice, as the authors' program does.
+
+    Each step takes the unconstrained minimiser of the reweighted quadratic (equation `Update A for
+    STPCA-MP`) and projects it onto the cone. This is fast and ranks features well, but it is not
+    a descent method for the stated problem and stops somewhat above its optimum.
+
+    Parameters
+    ----------
+    problems : SliceProblems
+        The slices to solve.
+    ridge : float
+        Added to the diagonal of the matrix that is inverted, the paper's ``epsilon``.
+    smoothing : float
+        Under the root of the weights (equation `W`): machine epsilon in the program, 1e-2 in the
+        text.
+    tol : float
+        A slice stops when its objective changes by less than this between steps,
+    relative : bool
+        or, if true, by less than this share of the objective.
+    max_iter : int
+        Steps at most.
+    n_jobs : int or None
+        Threads over slices; None means 1, -1 means all cores. The result does not depend on it.
+    callback : callable, optional
+        Called with the number of slices finished so far.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.gram import GramTensor
+    >>> from tensift.solvers import SliceProblems, solve_paper
+    >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
+    >>> solution = solve_paper(SliceProblems(gram, lam=2.0, eta=1.0), ridge=1e-3)
+    >>> np.round(solution.operators[0], 3) + 0.0
+    array([[0.833, 0.   ],
+           [0.   , 0.   ]])
+    """
+
+    def solve_block(block: SliceProblems) -> Solution:
+        return _solve_block(block, ridge, smoothing, tol, relative, max_iter)
+
+    gram = problems.gram
+    rows = max(1, _BLOCK_ELEMENTS // gram.size**2)
+    starts = range(0, gram.n_slices, rows)
+    blocks = [problems[start : start + rows] for start in starts]
+    parts = map_blocks(solve_block, blocks, n_jobs, gram.n_slices, callback)
+    return Solution.concatenate(parts)
+
+
+def _solve_block(
+    problems: SliceProblems,
+    ridge: float,
+    smoothing: float,
+    tol: float,
+    relative: bool,
+    max_iter: int,
+) -> Solution:
+    """Step a stack of slices together; a slice leaves the stack when it has converged."""
+    n_slices, size = problems.gram.n_slices, problems.gram.size
+    operators = np.empty((n_slices, size, size), problems.gram.array.dtype)
+    path = np.full((n_slices, max_iter), np.nan)
+    converged = np.zeros(n_slices, bool)
+
+    active = np.arange(n_slices)
+    norms = np.full((n_slices, size), 0.5)  # of the start A = I / 2
+    previous = np.full(n_slices, np.inf)
+    for step in range(max_iter):
+        weights = problems.lam / (2 * np.sqrt(norms**2 + smoothing)) + ridge
+        current = psd_part(_unconstrained(problems.gram, weights, problems.eta))
+        norms = column_norms(current)
+        value = problems.value(current, norms)
+        path[active, step] = value
+        with np.errstate(invalid="ignore"):
+            change = np.abs(value - previous)
+        stopped = change < (tol * np.abs(value) if relative else tol)
+        done = stopped if step + 1 < max_iter else np.ones_like(stopped)
+        if done.any():
+            finished = active[done]
+            operators[finished] = current[done]
+            converged[finished] = stopped[done]
+            if done.all():
+                break
+            going = ~done
+            active, norms, value = active[going], norms[going], value[going]
+            problems = problems[going]
+        previous = value
+    return Solution(operators, path[:, : step + 1].copy(), converged)
+
+
+def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -> NDArray:
+    """Hermitian part of ``(S - eta/2 I) (S + D)^-1``, ``D = diag(weights)`` (`Derivative of A`)."""
+    diagonal = np.arange(gram.size)
+    if gram.thin:
+        # Woodbury: S (S + D)^-1 = F C^-1 F^H D^-1 with C = I + F^H D^-1 F, of the order of the
+        # samples. The Hermitian part is an elementwise scaling of F C^-1 F^H less a diagonal.
+        factor, inverse = gram.array, 1 / weights
+        adjoint = np.conj(np.swapaxes(factor, 1, 2))
+        core = (adjoint * inverse[:, None, :]) @ factor
+        core[:, np.arange(core.shape[1]), np.arange(core.shape[1])] += 1
+        spread = factor @ np.linalg.solve(core, adjoint)
+        mean = (inverse[:, :, None] + inverse[:, None, :]) / 2
+        result = spread * (mean + eta / 2 * inverse[:, :, None] * inverse[:, None, :])
+        result = (result + np.conj(np.swapaxes(result, 1, 2))) / 2
+        result[:, diagonal, diagonal] -= eta / 2 * inverse
+        return result
+    shifted = gram.array.copy()
+    shifted[:, diagonal, diagonal] += weights
+    right = gram.array.copy()
+    right[:, diagonal, diagonal] -= eta / 2
+    update = np.linalg.solve(shifted, right)
+    return (update + np.conj(np.swapaxes(update, 1, 2))) / 2

@@ -1,0 +1,67 @@
+"""The slice problem of STPCA-MP, for a whole stack of slices at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.gram._tensor import GramTensor, squared_modulus
+
+__all__ = ["SliceProblems"]
+
+
+@dataclass(frozen=True)
+class SliceProblems:
+    """One convex problem a slice (equation `STPCA-MP: matrix form`).
+
+    ``min  Tr((I - A) S (I - A)^H) + lam ||A||_{2,1} + eta Tr(A)`` over Hermitian ``A >= 0``, where
+    ``||A||_{2,1}`` sums the Euclidean norms of the columns.
+
+    Parameters
+    ----------
+    gram : GramTensor
+        The Gram matrices ``S``.
+    lam, eta : float
+        Weights of the column norms and of the trace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.gram import GramTensor
+    >>> from tensift.solvers import SliceProblems
+    >>> problems = SliceProblems(GramTensor(np.eye(2)[None], thin=False), lam=1.0, eta=0.5)
+    >>> float(problems.value(np.eye(2)[None])[0])
+    3.0
+    """
+
+    gram: GramTensor
+    lam: float
+    eta: float
+
+    def __getitem__(self, index: slice | NDArray) -> SliceProblems:
+        """The problems of some of the slices."""
+        return SliceProblems(self.gram[index], self.lam, self.eta)
+
+    def value(
+        self, operators: NDArray, norms: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """The objective at `operators` ``(p, q, q)``; pass their column `norms` if known."""
+        norms = column_norms(operators) if norms is None else norms
+        factor = self.gram.array
+        reconstructed = operators @ factor  # A F or A S
+        if self.gram.thin:
+            fit = np.sum((factor.conj() * reconstructed).real, axis=(1, 2))
+            energy = np.sum(squared_modulus(reconstructed), axis=(1, 2))
+        else:
+            fit = np.trace(reconstructed, axis1=1, axis2=2).real
+            energy = np.sum((operators.conj() * reconstructed).real, axis=(1, 2))
+        trace = np.trace(operators, axis1=1, axis2=2).real
+        loss = self.gram.trace() - 2 * fit + energy
+        return loss + self.lam * norms.sum(axis=1) + self.eta * trace
+
+
+def column_norms(operators: NDArray) -> NDArray[np.float64]:
+    """Euclidean norms of the columns of every operator, ``(p, q)``."""
+    return np.sqrt(squared_modulus(operators).sum(axis=1))

@@ -1,0 +1,63 @@
+"""Projection of Hermitian matrices onto the positive semidefinite cone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["psd_part"]
+
+
+def psd_part(matrices: NDArray) -> NDArray:
+    """Nearest positive semidefinite matrix of each Hermitian matrix in a stack.
+
+    Matrices that a Cholesky factorisation shows to be positive definite are returned as they
+    are; the others lose their negative eigenvalues.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (p, q, q)
+        Hermitian matrices.
+
+    Returns
+    -------
+    ndarray of shape (p, q, q)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.solvers import psd_part
+    >>> psd_part(np.array([[[2.0, 0.0], [0.0, -1.0]]]))[0] + 0.0
+    array([[2., 0.],
+           [0., 0.]])
+    """
+    result = matrices.copy()
+    indefinite = ~is_positive_definite(matrices)
+    if indefinite.any():
+        values, vectors = np.linalg.eigh(matrices[indefinite])
+        weighted = vectors * np.maximum(values, 0)[:, None, :]
+        result[indefinite] = weighted @ np.conj(np.swapaxes(vectors, 1, 2))
+    return result
+
+
+def is_positive_definite(matrices: NDArray) -> NDArray[np.bool_]:
+    """Which Hermitian matrices of a stack have a Cholesky factorisation."""
+    # A positive diagonal is necessary and settles most indefinite matrices without LAPACK.
+    definite = np.all(np.diagonal(matrices, axis1=1, axis2=2).real > 0, axis=1)
+    _mark_factorisable(matrices, np.flatnonzero(definite), definite)
+    return definite
+
+
+def _mark_factorisable(matrices: NDArray, index: NDArray, definite: NDArray[np.bool_]) -> None:
+    """Clear `definite` where factorisation fails, halving stacks that contain a failure."""
+    if not len(index):
+        return
+    try:
+        np.linalg.cholesky(matrices[index])
+    except np.linalg.LinAlgError:
+        if len(index) == 1:
+            definite[index] = False
+        else:
+            half = len(index) // 2
+            _mark_factorisable(matrices, index[:half], definite)
+            _mark_factorisable(matrices, index[half:], definite)

@@ -1,0 +1,58 @@
+"""What a solver returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Solution"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Operators of a stack of slices, and how each was reached.
+
+    Attributes
+    ----------
+    operators : ndarray of shape (p, q, q)
+        Reconstruction operators.
+    objective_path : ndarray of shape (p, steps)
+        The objective after every step; NaN after a slice's last one.
+    converged : ndarray of bool, shape (p,)
+        Whether the stopping rule was met before the steps ran out.
+    """
+
+    operators: NDArray
+    objective_path: NDArray[np.float64]
+    converged: NDArray[np.bool_]
+
+    @property
+    def n_iter(self) -> NDArray[np.intp]:
+        """The number of steps every slice took."""
+        return np.count_nonzero(~np.isnan(self.objective_path), axis=1)
+
+    @property
+    def objective(self) -> NDArray[np.float64]:
+        """The objective of every slice at the end."""
+        return self.objective_path[np.arange(len(self.objective_path)), self.n_iter - 1]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Solution]) -> Solution:
+        """Solutions of consecutive slices as one."""
+        steps = max(part.objective_path.shape[1] for part in parts)
+        paths = [
+            np.pad(
+                part.objective_path,
+                ((0, 0), (0, steps - part.objective_path.shape[1])),
+                constant_values=np.nan,
+            )
+            for part in parts
+        ]
+        return cls(
+            operators=np.concatenate([part.operators for part in parts]),
+            objective_path=np.concatenate(paths),
+            converged=np.concatenate([part.converged for part in parts]),
+        )
