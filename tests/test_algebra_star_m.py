@@ -371,6 +371,15 @@ def test_energy_does_not_depend_on_the_scale_of_the_data(factor):
     assert_array_equal(tsvdm(a * factor, "dct", energy=0.7).ranks, expected)
 
 
+def test_ranks_that_split_a_conjugate_pair_give_the_complex_tensor_they_ask_for():
+    a = np.random.default_rng(0).normal(size=(3, 3, 5))
+    hat = np.fft.fft(a)
+    hat[:, :, 4] = 0
+    cut = tsvdm(a, "dft", rank=[3, 3, 3, 3, 0])
+    assert_allclose(cut.reconstruct(), np.fft.ifft(hat), atol=1e-12)
+    assert np.isrealobj(tsvdm(a, "dft", rank=[3, 0, 1, 1, 0]).reconstruct())
+
+
 def test_a_zero_tensor_decomposes():
     zero = np.zeros((3, 2, 4))
     for options in ({}, {"rank": 1}, {"energy": 0.5}, {"full_matrices": True}):
@@ -417,7 +426,9 @@ def test_is_orthogonal_tells_deviations_apart():
     bent[0, 1, 2] += 1e-3
     assert not is_orthogonal(bent, "dft")
     assert is_orthogonal(bent, "dft", tol=1e-2)
-    wide = identity[:2]
+    tall, wide = identity[:, :2], identity[:2]
+    assert is_orthogonal(tall, "dft", columns_only=True)
+    assert not is_orthogonal(tall, "dft")
     assert not is_orthogonal(wide, "dft", columns_only=True)
 
 

@@ -224,6 +224,18 @@ def test_callables_may_be_complex_and_are_read_only_once():
     assert len(calls) == before
 
 
+def test_callables_may_work_in_place():
+    def double(x):
+        x *= 2
+        return x
+
+    def halve(x):
+        x /= 2
+        return x
+
+    assert_array_equal(make_transform((double, halve), 3).matrix, 2 * np.eye(3))
+
+
 def test_make_transforms_takes_one_specification_or_one_for_each_mode():
     ready = make_transform("dct", 3)
     mixed = make_transforms([ready, np.eye(2), (np.fft.fft, np.fft.ifft)], [3, 2, 5])
@@ -351,6 +363,12 @@ def test_input_that_does_not_fit_the_transform_is_refused():
         transform.inverse(np.ones((4, 4)), axis=2)
     with pytest.raises(ValueError, match="x must hold numbers"):
         transform.forward(np.array(["a"] * 4))
+
+
+@pytest.mark.parametrize("matrix", [np.ones((2, 3)), np.ones(3), np.ones((0, 0)), [[np.nan]]])
+def test_the_class_itself_refuses_what_is_no_square_matrix(matrix):
+    with pytest.raises(ValueError, match=r"matrix (has shape|contains NaN)"):
+        ModeTransform(matrix)
 
 
 def test_integers_and_strided_input_work_like_their_double_precision_copies():

@@ -71,6 +71,9 @@ class ModeTransform:
         *,
         name: str = "matrix",
     ) -> None:
+        matrix = as_floating(matrix, "matrix", finite=True)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+            raise ValueError(f"matrix has shape {matrix.shape}; give a square matrix")
         if inverse_matrix is None:
             inverse_matrix = np.linalg.inv(matrix)
         self.name = name

@@ -208,11 +208,9 @@ def _slice_svd(
     factors = []
     for own_part, first_part in zip(real, paired, strict=True):
         factor = np.empty((len(slices), *own_part.shape[1:]), dtype=first_part.dtype)
-        factor[own], factor[first], factor[partners[first]] = (
-            own_part,
-            first_part,
-            first_part.conj(),
-        )
+        factor[own] = own_part
+        factor[first] = first_part
+        factor[partners[first]] = first_part.conj()
         factors.append(factor)
     return factors[0], factors[1], factors[2]
 
