@@ -1,7 +1,12 @@
-"""MATLAB's files up to version 7 (later ones are HDF5)."""
+"""MATLAB's files, versions 5 to 7 (later ones are HDF5).
+
+The format is read here rather than by SciPy, whose reader can take the interpreter down on a
+damaged file and does not list files that hold string objects, as the paper's do.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import zlib
@@ -10,138 +15,200 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-import scipy.io
 
 from tensift.datasets._stored import Contents, StoredArray, damaged_file
 
-__all__ = ["TENSOR_TYPES", "open_mat4", "open_mat5"]
-
-# The two values of the paper's `tensor_type`.
-TENSOR_TYPES = ("slice-wise", "tube-wise")
+__all__ = ["open_mat5"]
 
 _MATRIX, _COMPRESSED = 14, 15
-_OPAQUE = 17
-_KINDS = {1: "cell", 2: "struct", 3: "object", 4: "char", 5: "sparse", _OPAQUE: "object"}
-_DTYPES = {
+_CHAR, _OPAQUE = 4, 17
+_KINDS = {1: "cell", 2: "struct", 3: "object", _CHAR: "char", 5: "sparse", _OPAQUE: "object"}
+# Array classes, and the types in which their values may be stored to save space.
+_CLASS_TYPES = {
     6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8",
 }  # fmt: skip
+_STORED_TYPES = {
+    1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8",
+    16: "u1", 17: "u2",
+}  # fmt: skip
 _COMPLEX_FLAG = 0x0800
-_WORKSPACE = "__function_workspace__"
+# Names have at most 63 characters and arrays few axes: a variable's header ends before this.
+_HEADER_SIZE = 4096
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """One variable: what its header says, and where in the file its values are."""
+
+    name: str
+    array_class: int
+    shape: tuple[int, ...]
+    is_complex: bool
+    values_at: int
+    order: str
+    compressed: bool
+    position: int
+    size: int
+
+    @property
+    def dtype(self) -> np.dtype | None:
+        if self.array_class not in _CLASS_TYPES:
+            return None
+        dtype = np.dtype(_CLASS_TYPES[self.array_class])
+        return np.result_type(dtype, np.complex64) if self.is_complex else dtype
 
 
 def open_mat5(path: Path) -> Contents:
-    """List the arrays of a MATLAB 5 to 7 file.
-
-    SciPy's own listing stops at objects it cannot name, which the paper's files hold.
-    """
-    arrays = {}
-    tensor_type = None
+    """List the variables of a MATLAB 5 to 7 file."""
     with damaged_file(path, "MATLAB"), open(path, "rb") as stream:
-        for entry in _list_entries(stream):
-            arrays[entry.name] = StoredArray(
-                entry.shape, entry.dtype, _MatLoader(path, entry.name), entry.kind
-            )
-        # The workspace, where string objects live, is the one variable without a name.
-        texts = [arrays[name] for name in ("tensor_type", "") if name in arrays]
-        if "tensor_type" in arrays and max(text.n_bytes for text in texts) < 2**20:
-            tensor_type = _read_tensor_type(path)
-    arrays.pop("", None)
+        variables = {variable.name: variable for variable in _list_variables(stream)}
+        tensor_type = _read_tensor_type(path, variables)
+    # The workspace, where string objects live, is the one variable without a name.
+    variables.pop("", None)
+    arrays = {
+        name: StoredArray(
+            variable.shape,
+            variable.dtype,
+            _MatLoader(path, variable),
+            _KINDS.get(variable.array_class, "array"),
+        )
+        for name, variable in variables.items()
+    }
     return Contents("MATLAB", arrays, from_matlab=True, tensor_type=tensor_type)
-
-
-def open_mat4(path: Path) -> Contents:
-    """List the matrices of a MATLAB 4 file, which has no signature of its own."""
-    arrays = {}
-    with damaged_file(path, "MATLAB"):
-        for name, shape, kind in scipy.io.whosmat(path):
-            dtype = np.dtype("f8") if kind == "double" else None
-            arrays[name] = StoredArray(tuple(shape), dtype, _MatLoader(path, name), kind)
-    return Contents("MATLAB", arrays, from_matlab=True)
 
 
 class _MatLoader:
     """Loads one variable, when called."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: Path, variable: _Variable) -> None:
+        self.path, self.variable = path, variable
 
     def __call__(self) -> np.ndarray:
         with damaged_file(self.path, "MATLAB"):
-            array: np.ndarray = scipy.io.loadmat(self.path, variable_names=[self.name])[self.name]
-            return array
+            return _load_values(self.path, self.variable)
 
 
-@dataclass(frozen=True)
-class _Entry:
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype | None
-    kind: str
-
-
-def _list_entries(stream: IO[bytes]) -> list[_Entry]:
-    """Walk the top-level elements, reading no more of each than its header."""
-    header = stream.read(128)
-    order = {b"IM": "<", b"MI": ">"}[header[126:128]]
+def _list_variables(stream: IO[bytes]) -> list[_Variable]:
+    """Walk the file's top level, reading no more of each variable than its header."""
+    marker = stream.read(128)[126:]
+    if marker not in (b"IM", b"MI"):
+        raise ValueError("no byte order in the header")
+    order = "<" if marker == b"IM" else ">"
     end = os.fstat(stream.fileno()).st_size
-    entries = []
+    variables = []
     position = 128
     while position < end:
         stream.seek(position)
         element, size = struct.unpack(order + "II", stream.read(8))
-        position += 8 + size
-        if position > end:
+        position += 8
+        if position + size > end:
             raise ValueError("the file ends inside a variable")
-        # Names have at most 63 characters: all that is wanted is near the front.
-        front = stream.read(min(size, 4096))
-        if element == _COMPRESSED:
-            front = zlib.decompressobj().decompress(front, 4096)
+        front = stream.read(min(size, _HEADER_SIZE))
+        compressed = element == _COMPRESSED
+        if compressed:
+            front = zlib.decompressobj().decompress(front, _HEADER_SIZE)
             element = struct.unpack_from(order + "I", front)[0]
-            front = front[8:]
+        else:
+            # The same layout for both: a matrix with its tag before it.
+            front = bytes(8) + front
         if element != _MATRIX:
             raise ValueError(f"unknown element type {element}")
-        entries.append(_parse_matrix_header(front, order))
-    return entries
+        variables.append(_parse_header(front, order, compressed, position, size))
+        position += size
+    return variables
 
 
-def _parse_matrix_header(front: bytes, order: str) -> _Entry:
-    flags = struct.unpack_from(order + "I", front, 8)[0]
+def _parse_header(
+    front: bytes, order: str, compressed: bool, position: int, size: int
+) -> _Variable:
+    flags = struct.unpack_from(order + "I", front, 16)[0]
     array_class = flags & 0xFF
-    position = 16
+    values_at = 24
     shape: tuple[int, ...] = ()
     if array_class != _OPAQUE:
-        raw, position = _parse_element(front, position, order)
+        _, raw, values_at = _parse_element(front, values_at, order)
         shape = struct.unpack(f"{order}{len(raw) // 4}i", raw)
-        if min(shape, default=0) < 0:
+        if min(shape, default=-1) < 0:
             raise ValueError(f"a variable with the impossible shape {shape}")
-    name, _ = _parse_element(front, position, order)
-    dtype = None
-    if array_class in _DTYPES:
-        dtype = np.dtype(_DTYPES[array_class])
-        if flags & _COMPLEX_FLAG:
-            dtype = np.result_type(dtype, np.complex64)
-    return _Entry(name.decode("latin-1"), shape, dtype, _KINDS.get(array_class, "array"))
+    _, name, values_at = _parse_element(front, values_at, order)
+    return _Variable(
+        name.decode("latin-1"),
+        array_class,
+        shape,
+        bool(flags & _COMPLEX_FLAG),
+        values_at,
+        order,
+        compressed,
+        position,
+        size,
+    )
 
 
-def _parse_element(front: bytes, position: int, order: str) -> tuple[bytes, int]:
-    """One sub-element and where the next begins; short ones are packed into their own tag."""
-    tag, size = struct.unpack_from(order + "II", front, position)
-    if tag >> 16:
-        return front[position + 4 : position + 4 + (tag >> 16)], position + 8
-    start = position + 8
-    return front[start : start + size], start + -(-size // 8) * 8
+def _parse_element(data: bytes, position: int, order: str) -> tuple[int, bytes, int]:
+    """One sub-element's type and bytes, and where the next begins.
+
+    Up to four bytes are packed into the tag itself, with their number in its upper half.
+    """
+    kind, size = struct.unpack_from(order + "II", data, position)
+    if kind >> 16:
+        start = position + 4
+        kind, size = kind & 0xFFFF, kind >> 16
+        following = position + 8
+    else:
+        start = position + 8
+        following = start + -(-size // 8) * 8
+    if start + size > len(data):
+        raise ValueError("a variable ends early")
+    return kind, data[start : start + size], following
 
 
-def _read_tensor_type(path: Path) -> str | None:
+def _load_values(path: Path, variable: _Variable) -> np.ndarray:
+    count = math.prod(variable.shape)
+    n_parts = 2 if variable.is_complex else 1
+    # Values may be stored in a narrower type than their class, never in a wider one.
+    width = np.dtype(_CLASS_TYPES.get(variable.array_class, "u2")).itemsize
+    body = _read_body(path, variable, at_most=_HEADER_SIZE + n_parts * (width * count + 16))
+    parts = []
+    position = variable.values_at
+    for _ in range(n_parts):
+        kind, raw, position = _parse_element(body, position, variable.order)
+        values = np.frombuffer(raw, dtype=variable.order + _STORED_TYPES[kind])
+        if len(values) != count:
+            raise ValueError(f"{len(values)} values for the shape {variable.shape}")
+        parts.append(values)
+    values = parts[0] + 1j * parts[1] if variable.is_complex else parts[0]
+    if variable.dtype is not None:
+        values = values.astype(variable.dtype, copy=False)
+    return values.reshape(variable.shape, order="F")
+
+
+def _read_body(path: Path, variable: _Variable, at_most: int) -> bytes:
+    """A variable, its tag first, decompressed if need be but never beyond what it can hold."""
+    with open(path, "rb") as stream:
+        stream.seek(variable.position)
+        body = stream.read(variable.size)
+    if not variable.compressed:
+        return bytes(8) + body
+    unpacker = zlib.decompressobj()
+    body = unpacker.decompress(body, at_most)
+    if not unpacker.eof:
+        raise ValueError("a compressed variable is longer or shorter than its header says")
+    return body
+
+
+def _read_tensor_type(path: Path, variables: dict[str, _Variable]) -> str | None:
     """The paper's ``tensor_type``, also where it is a MATLAB string object.
 
-    SciPy does not read such objects, but their text stands as UTF-16 in the file's workspace.
+    The text of such objects stands as UTF-16 in the file's workspace.
     """
-    loaded = scipy.io.loadmat(path, variable_names=["tensor_type", _WORKSPACE])
-    if loaded.get("tensor_type") is not None:
-        return "".join(str(part) for part in np.ravel(loaded["tensor_type"])).strip()
-    workspace = loaded.get(_WORKSPACE)
-    if workspace is None:
+    variable = variables.get("tensor_type")
+    texts = [variables[name] for name in ("tensor_type", "") if name in variables]
+    if variable is None or max(math.prod(text.shape) for text in texts) > 2**20:
         return None
-    raw = np.asarray(workspace).tobytes()
-    return next((text for text in TENSOR_TYPES if text.encode("utf-16-le") in raw), None)
+    if variable.array_class == _CHAR:
+        return "".join(map(chr, _load_values(path, variable).ravel(order="F").tolist()))
+    if "" not in variables:
+        return None
+    workspace = _load_values(path, variables[""]).tobytes(order="F")
+    known = ("slice-wise", "tube-wise")
+    return next((text for text in known if text.encode("utf-16-le") in workspace), None)

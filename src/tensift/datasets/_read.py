@@ -10,7 +10,7 @@ import numpy as np
 
 from tensift.datasets._dataset import TensorDataset
 from tensift.datasets._hdf5_files import open_hdf5
-from tensift.datasets._matlab_files import open_mat4, open_mat5
+from tensift.datasets._matlab_files import open_mat5
 from tensift.datasets._numpy_files import open_npy, open_npz
 from tensift.datasets._stored import Contents, StoredArray, require_memory
 from tensift.datasets._text_files import read_label_list, read_table
@@ -138,8 +138,6 @@ def _open(path: Path) -> Contents | None:
     if b"\x89HDF\r\n\x1a\n" in (head[:8], head[512:520]) or head.startswith(b"MATLAB 7.3"):
         return open_hdf5(path, from_matlab=head.startswith(b"MATLAB 7.3"))
     suffix = path.suffix.lower()
-    if suffix == ".mat":
-        return open_mat4(path)
     if head.startswith(b"\x80"):
         raise ValueError(f"{path}: a Python pickle, which is never loaded; save it with numpy.save")
     if b"\x00" in head or suffix in _BINARY_SUFFIXES:

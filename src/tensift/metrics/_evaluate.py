@@ -163,6 +163,8 @@ def evaluate_selection(
     is_mask = np.asarray(ranking_or_support).dtype.kind == "b"
     chosen_counts = _check_counts(counts, len(ranking), is_mask)
     n_clusters = n_classes if n_clusters is None else n_clusters
+    if n_clusters > len(data):
+        raise ValueError(f"n_clusters={n_clusters} is more than the {len(data)} samples")
     _check_options(n_clusters, n_repeats, seeding, metrics)
     seeds = check_random_state(random_state).randint(2**31, size=n_repeats)
 
