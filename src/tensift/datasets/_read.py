@@ -77,6 +77,11 @@ def read_tensor(
     ImportError
         If an HDF5 file is read without h5py.
 
+    Notes
+    -----
+    HDF5 files are parsed by the HDF5 library, which text of variable length in a corrupted
+    file can crash: read HDF5 with such text from sources you trust.
+
     Examples
     --------
     >>> import os, tempfile
