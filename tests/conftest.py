@@ -1,0 +1,147 @@
+"""Where the paper's data are, and plain truths that share no code with the library."""
+
+import importlib.util
+import os
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tensift.datasets import fetch_paper
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder with the paper's datasets: TENSIFT_DATA, or ../shared/data beside the repo."""
+    folder = Path(os.environ.get("TENSIFT_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"the paper's datasets are not in {folder}; set TENSIFT_DATA to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def golden_folder(data_folder):
+    """The folder with score maps of the authors' program, beside the datasets."""
+    folder = data_folder.parent / "golden"
+    if not folder.is_dir():
+        pytest.skip(f"the authors' score maps are not in {folder}, beside the datasets")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def paper_dataset(data_folder):
+    """Return a dataset of the paper by name; skip if its file is missing."""
+
+    @cache
+    def fetch(name):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TENSIFT_DATA", str(data_folder))
+            try:
+                return fetch_paper(name)
+            except FileNotFoundError as error:
+                pytest.skip(str(error))
+
+    return fetch
+
+
+@pytest.fixture(scope="session")
+def fit_transcription():
+    """The authors' algorithm written down plainly, which shares no code with the library."""
+    path = ROOT / "benchmarks" / "transcription.py"
+    spec = importlib.util.spec_from_file_location("transcription", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.fit_transcription
+
+
+@pytest.fixture(scope="session")
+def brute_force():
+    """Slices, Algorithm 1 and scores by explicit matrices and loops, for any order of tensor."""
+    return SimpleNamespace(
+        slices=_slices, solve=_solve, scores=_scores, fit=_fit, kronecker=_kronecker
+    )
+
+
+def _kronecker(matrices):
+    product = np.eye(1)
+    for matrix in matrices:
+        product = np.kron(product, matrix)
+    return product
+
+
+def _slices(X, mode, matrices):
+    """Slices (p, q, n) of samples: one Kronecker matrix for all other modes, one element a time."""
+    kronecker = _kronecker(matrices)
+    n, q, p = len(X), X.shape[mode + 1], len(kronecker)
+    slices = np.zeros((p, q, n), dtype=np.result_type(kronecker, X, float))
+    for i in range(n):
+        for feature in range(q):
+            fibre = X[i].take(feature, axis=mode).ravel()
+            for j in range(p):
+                slices[j, feature, i] = np.sum(kronecker[j] * fibre)
+    return slices
+
+
+def _solve(
+    slice_, lam, eta, *, ridge, smoothing=np.finfo(float).eps, tol=1e-5, max_iter=100, share=False
+):
+    """Algorithm 1 on the samples of one slice (q, n): operator and the objective of each step.
+
+    With `share` the tolerance is a share of the objective.
+    """
+    S = slice_ @ slice_.conj().T
+    eye = np.eye(len(S))
+    A, path = 0.5 * eye, []
+    for _ in range(max_iter):
+        W = np.diag(1 / (2 * np.sqrt(np.linalg.norm(A, axis=0) ** 2 + smoothing)))
+        A = (S - eta / 2 * eye) @ np.linalg.inv(S + lam * W + ridge * eye)
+        values, vectors = np.linalg.eigh((A + A.conj().T) / 2)
+        A = vectors @ np.diag(np.maximum(values, 0)) @ vectors.conj().T
+        path.append(
+            np.linalg.norm(slice_ - A @ slice_) ** 2
+            + lam * np.linalg.norm(A, axis=0).sum()
+            + eta * np.trace(A).real
+        )
+        allowed = tol * abs(path[-1]) if share else tol
+        if len(path) > 1 and abs(path[-1] - path[-2]) < allowed:
+            break
+    return A, path
+
+
+def _scores(operators, mode, matrices, shape):
+    """score(l, h)^2 = sum_j |M[j, h]|^2 ||A_j[:, l]||^2, h over the other modes, by loops."""
+    kronecker = _kronecker(matrices)
+    others = shape[:mode] + shape[mode + 1 :]
+    squares = np.zeros(shape)
+    for feature in range(shape[mode]):
+        for h, place in enumerate(np.ndindex(*others)):
+            total = 0.0
+            for j, operator in enumerate(operators):
+                total += abs(kronecker[j, h]) ** 2 * np.sum(np.abs(operator[:, feature]) ** 2)
+            squares[(*place[:mode], feature, *place[mode:])] = total
+    return np.sqrt(squares)
+
+
+def _fit(X, lam, eta, *, mode=0, matrices=None, scale=True, ridge=None, **solver):
+    """Score map, operators, steps and objectives of centred samples of any order."""
+    X = X / np.abs(X).max() if scale else X
+    shape = X.shape[1:]
+    if matrices is None:
+        matrices = [np.eye(d) for axis, d in enumerate(shape) if axis != mode]
+    ridge = (1e-3 if shape[mode] < len(X) else 1e-2) if ridge is None else ridge
+    solved = [
+        _solve(slice_, lam, eta, ridge=ridge, **solver)
+        for slice_ in _slices(X - X.mean(axis=0), mode, matrices)
+    ]
+    operators = np.array([operator for operator, _ in solved])
+    return SimpleNamespace(
+        scores=_scores(operators, mode, matrices, shape),
+        operators=operators,
+        n_iter=np.array([len(path) for _, path in solved]),
+        objective=np.array([path[-1] for _, path in solved]),
+        paths=[path for _, path in solved],
+    )
