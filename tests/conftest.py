@@ -86,9 +86,7 @@ def _slices(X, mode, matrices):
     return slices
 
 
-def _solve(
-    slice_, lam, eta, *, ridge, smoothing=np.finfo(float).eps, tol=1e-5, max_iter=100, share=False
-):
+def _solve(slice_, lam, eta, *, ridge, smoothing=2.0**-52, tol=1e-5, max_iter=100, share=False):
     """Algorithm 1 on the samples of one slice (q, n): operator and the objective of each step.
 
     With `share` the tolerance is a share of the objective.

@@ -1,6 +1,7 @@
 """Moments accumulated over any chunks equal those of one pass, and exact sums."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def orientation_of(shape, mode=0, spec="identity", *, real=True):
 
 def chunks(X, cuts):
     edges = sorted({0, len(X), *(cut % (len(X) + 1) for cut in cuts)})
-    return [X[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [X[a:b] for a, b in pairwise(edges)]
 
 
 def assert_same_moments(one, other, rtol=1e-12):
@@ -159,7 +160,7 @@ def test_memory_mapped_files_are_read_as_arrays_are(tmp_path):
 
 
 def test_input_is_taken_in_small_blocks(monkeypatch):
-    """One sample at a time gives what one block gives, and no block is larger than allowed."""
+    """The smallest blocks give what one block gives, and none is larger than it has to be."""
     X = np.random.default_rng(6).normal(size=(50, 4, 3))
     whole = Moments(orientation_of((4, 3))).update(X)
     seen = []
@@ -172,7 +173,7 @@ def test_input_is_taken_in_small_blocks(monkeypatch):
     monkeypatch.setattr("tensift.gram._moments._BLOCK_BYTES", 1)
     monkeypatch.setattr(Orientation, "to_slices", watched)
     assert_same_moments(Moments(orientation_of((4, 3))).update(X), whole)
-    assert max(seen) == 1
+    assert max(seen) <= 8  # 2 q: fewer would make adding up dearer than multiplying
 
 
 def test_reading_the_gram_tensor_does_not_disturb_the_sums():
