@@ -10,7 +10,7 @@ from tensift.gram._tensor import GramTensor, squared_modulus
 
 __all__ = ["Moments"]
 
-_BLOCK_BYTES = 2**25  # of oriented samples held at once: small beside any input worth streaming
+_BLOCK_BYTES = 2**21  # of samples taken in at once: what stays in cache is faster than fresh memory
 
 
 class Moments:
@@ -60,15 +60,16 @@ class Moments:
 
     def update(self, samples: NDArray) -> Moments:
         """Take in samples ``(n, d_1, ..., d_m)``, a block at a time."""
-        row_bytes = 16 * self.orientation.n_slices * self.orientation.size
-        rows = max(1, _BLOCK_BYTES // row_bytes)
+        row_bytes = 8 * self.orientation.n_slices * self.orientation.size
+        # At least 2 q rows, so that adding to the Gram tensor never costs more than the products.
+        rows = max(2 * self.orientation.size, _BLOCK_BYTES // row_bytes)
         for start in range(0, len(samples), rows):
             self._add(samples[start : start + rows])
         return self
 
     def _add(self, block: NDArray) -> None:
         block = np.asarray(block, dtype=np.result_type(block.dtype, np.float64))
-        self.peak = max(self.peak, float(np.max(np.abs(block))))
+        self.peak = max(self.peak, _largest_modulus(block))
         block_mean = block.mean(axis=0)
         block = block - block_mean
         self._squares = self._squares + squared_modulus(block).sum(axis=0)
@@ -103,3 +104,9 @@ class Moments:
     def spread(self) -> NDArray[np.float64]:
         """Standard deviation of every feature."""
         return np.sqrt(self._squares / self.count)
+
+
+def _largest_modulus(values: NDArray) -> float:
+    if np.iscomplexobj(values):
+        return float(np.abs(values).max())
+    return float(max(values.max(), -values.min()))

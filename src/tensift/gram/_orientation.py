@@ -76,13 +76,14 @@ class Orientation:
 
     def to_slices(self, samples: NDArray) -> NDArray:
         """Transform samples ``(n, d_1, ..., d_m)`` into the kept slices, ``(p', q, n)``."""
-        slices = np.moveaxis(samples, (self.mode + 1, 0), (-2, -1))
+        rows = np.moveaxis(samples, (0, self.mode + 1), (-2, -1))
         for axis, transform in enumerate(self.transforms):
-            slices = transform.forward(slices, axis=axis)
-        slices = slices.reshape(self.n_slices, self.size, len(samples))
+            rows = transform.forward(rows, axis=axis)
+        rows = rows.reshape(self.n_slices, len(samples), self.size)
         if len(self.kept_slices) < self.n_slices:
-            slices = slices[self.kept_slices]
-        return np.ascontiguousarray(slices)
+            rows = rows[self.kept_slices]
+        # Features stay last in memory: that is how samples lie, and the copy is cheapest so.
+        return np.swapaxes(np.ascontiguousarray(rows), 1, 2)
 
     def expand(self, values: NDArray) -> NDArray:
         """Values of the kept slices, ``(p', ...)``, for all ``p``; complex ones are conjugated."""

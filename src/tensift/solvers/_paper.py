@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.gram._tensor import GramTensor
+from tensift.solvers._inverse import inverse_of_definite
 from tensift.solvers._problem import SliceProblems, column_norms
-from tensift.solvers._projection import psd_part
+from tensift.solvers._projection import adjoint, low_rank_psd_part
 from tensift.solvers._solution import Solution
+from tensift.solvers._tracking import TrackedProjection
 from tensift.solvers._workers import map_blocks
 
 __all__ = ["solve_paper"]
@@ -96,12 +98,15 @@ def _solve_block(
     path = np.full((n_slices, max_iter), np.nan)
     converged = np.zeros(n_slices, bool)
 
+    project = TrackedProjection(n_slices, size, operators.dtype)
     active = np.arange(n_slices)
     norms = np.full((n_slices, size), 0.5)  # of the start A = I / 2
     previous = np.full(n_slices, np.inf)
     for step in range(max_iter):
         weights = problems.lam / (2 * np.sqrt(norms**2 + smoothing)) + ridge
-        current = psd_part(_unconstrained(problems.gram, weights, problems.eta))
+        update = _unconstrained(problems.gram, weights, problems.eta)
+        # Fewer samples than features leave few positive eigenvalues.
+        current = low_rank_psd_part(update) if problems.gram.thin else project(update)
         norms = column_norms(current)
         value = problems.value(current, norms)
         path[active, step] = value
@@ -118,6 +123,7 @@ def _solve_block(
             going = ~done
             active, norms, value = active[going], norms[going], value[going]
             problems = problems[going]
+            project.keep(going)
         previous = value
     return Solution(operators, path[:, : step + 1].copy(), converged)
 
@@ -129,18 +135,21 @@ def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -
         # Woodbury: S (S + D)^-1 = F C^-1 F^H D^-1 with C = I + F^H D^-1 F, of the order of the
         # samples. The Hermitian part is an elementwise scaling of F C^-1 F^H less a diagonal.
         factor, inverse = gram.array, 1 / weights
-        adjoint = np.conj(np.swapaxes(factor, 1, 2))
-        core = (adjoint * inverse[:, None, :]) @ factor
+        transposed = adjoint(factor)
+        core = (transposed * inverse[:, None, :]) @ factor
         core[:, np.arange(core.shape[1]), np.arange(core.shape[1])] += 1
-        spread = factor @ np.linalg.solve(core, adjoint)
+        spread = factor @ np.linalg.solve(core, transposed)
         mean = (inverse[:, :, None] + inverse[:, None, :]) / 2
         result = spread * (mean + eta / 2 * inverse[:, :, None] * inverse[:, None, :])
-        result = (result + np.conj(np.swapaxes(result, 1, 2))) / 2
+        result = (result + adjoint(result)) / 2
         result[:, diagonal, diagonal] -= eta / 2 * inverse
         return result
     shifted = gram.array.copy()
     shifted[:, diagonal, diagonal] += weights
-    right = gram.array.copy()
-    right[:, diagonal, diagonal] -= eta / 2
-    update = np.linalg.solve(shifted, right)
-    return (update + np.conj(np.swapaxes(update, 1, 2))) / 2
+    inverse = inverse_of_definite(shifted)
+    # S (S + D)^-1 = I - D (S + D)^-1, so off the diagonal the Hermitian part is a scaling of the
+    # inverse; on it the left side is taken, which does not cancel where columns have collapsed.
+    result = inverse * ((weights[:, :, None] + weights[:, None, :] + eta) / -2)
+    fitted = np.sum((gram.array * inverse.conj()).real, axis=2)
+    result[:, diagonal, diagonal] = fitted - eta / 2 * inverse[:, diagonal, diagonal].real
+    return result

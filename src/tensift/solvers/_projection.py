@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
-__all__ = ["psd_part"]
+__all__ = ["adjoint", "is_positive_definite", "low_rank_psd_part", "psd_part"]
 
 
 def psd_part(matrices: NDArray) -> NDArray:
@@ -35,8 +36,18 @@ def psd_part(matrices: NDArray) -> NDArray:
     indefinite = ~is_positive_definite(matrices)
     if indefinite.any():
         values, vectors = np.linalg.eigh(matrices[indefinite])
-        weighted = vectors * np.maximum(values, 0)[:, None, :]
-        result[indefinite] = weighted @ np.conj(np.swapaxes(vectors, 1, 2))
+        result[indefinite] = (vectors * np.maximum(values, 0)[:, None, :]) @ adjoint(vectors)
+    return result
+
+
+def low_rank_psd_part(matrices: NDArray) -> NDArray:
+    """The same where few eigenvalues are positive: LAPACK is asked for no others."""
+    result = np.empty_like(matrices)
+    for matrix, part in zip(matrices, result, strict=True):
+        values, vectors = linalg.eigh(
+            matrix, subset_by_value=(0, np.inf), driver="evr", check_finite=False
+        )
+        np.matmul(vectors * values, adjoint(vectors), out=part)
     return result
 
 
@@ -44,12 +55,12 @@ def is_positive_definite(matrices: NDArray) -> NDArray[np.bool_]:
     """Which Hermitian matrices of a stack have a Cholesky factorisation."""
     # A positive diagonal is necessary and settles most indefinite matrices without LAPACK.
     definite = np.all(np.diagonal(matrices, axis1=1, axis2=2).real > 0, axis=1)
-    _mark_factorisable(matrices, np.flatnonzero(definite), definite)
+    _clear_failures(matrices, np.flatnonzero(definite), definite)
     return definite
 
 
-def _mark_factorisable(matrices: NDArray, index: NDArray, definite: NDArray[np.bool_]) -> None:
-    """Clear `definite` where factorisation fails, halving stacks that contain a failure."""
+def _clear_failures(matrices: NDArray, index: NDArray, definite: NDArray[np.bool_]) -> None:
+    """Set `definite` to false where factorisation fails, halving stacks that have a failure."""
     if not len(index):
         return
     try:
@@ -59,5 +70,11 @@ def _mark_factorisable(matrices: NDArray, index: NDArray, definite: NDArray[np.b
             definite[index] = False
         else:
             half = len(index) // 2
-            _mark_factorisable(matrices, index[:half], definite)
-            _mark_factorisable(matrices, index[half:], definite)
+            _clear_failures(matrices, index[:half], definite)
+            _clear_failures(matrices, index[half:], definite)
+
+
+def adjoint(matrices: NDArray) -> NDArray:
+    """Conjugate transpose of every matrix in a stack."""
+    swapped = np.swapaxes(matrices, -1, -2)
+    return np.conj(swapped) if np.iscomplexobj(swapped) else swapped

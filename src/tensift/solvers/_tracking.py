@@ -1,0 +1,149 @@
+"""Projections onto the cone of matrices that change little from one step to the next."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.gram._tensor import squared_modulus
+from tensift.solvers._projection import adjoint, is_positive_definite
+
+__all__ = ["TrackedProjection"]
+
+_ACCURACY = 1e-9  # of the subspace: residual over the norm of the matrix
+_MAX_PASSES = 8
+_HOPELESS = 0.2  # a residual from which a new decomposition is the shorter way
+
+
+class TrackedProjection:
+    """Project a stack of Hermitian matrices again and again while they converge.
+
+    The projection needs the invariant subspace of the positive or of the negative eigenvalues,
+    whichever is smaller, not single eigenvectors. In the eigenbasis of the last decomposition
+    that subspace is spanned by ``[I; X]`` with a small ``X``, which solves a Riccati equation
+    and is followed from step to step by products alone. Each result is certified: a small
+    residual shows that the subspace is invariant, two Cholesky factorisations that eigenvalues
+    inside and outside of it have the right signs. What fails is decomposed afresh by ``eigh``.
+
+    Parameters
+    ----------
+    n_slices, size : int
+        Shape of the stacks, ``(n_slices, size, size)``.
+    dtype : dtype
+        Of the matrices.
+    """
+
+    def __init__(self, n_slices: int, size: int, dtype: np.dtype) -> None:
+        self._ready = np.zeros(n_slices, bool)
+        self._basis = np.empty((n_slices, size, size), dtype)  # the subspace's columns first
+        self._sign = np.ones(n_slices)  # of the eigenvalues that belong to the subspace
+        self._width = np.zeros(n_slices, int)  # its dimension
+        self._slope = np.zeros((n_slices, size, size // 2), dtype)  # X, padded with zeros
+
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        """Go on with some of the slices."""
+        for name, value in vars(self).items():
+            setattr(self, name, value[mask])
+
+    def __call__(self, matrices: NDArray) -> NDArray:
+        """Project each matrix; the stack must be the one of the call before, a step later."""
+        result = np.empty_like(matrices)
+        todo = np.ones(len(matrices), bool)
+        untracked = np.flatnonzero(~self._ready)
+        definite = untracked[is_positive_definite(matrices[untracked])]
+        result[definite] = matrices[definite]
+        todo[definite] = False
+        tracked = np.flatnonzero(self._ready)
+        if len(tracked):
+            parts, fine = self._follow(matrices[tracked], tracked)
+            result[tracked] = parts
+            todo[tracked] = ~fine
+        rest = np.flatnonzero(todo)
+        if len(rest):
+            result[rest] = self._decompose(matrices[rest], rest)
+        return result
+
+    def _decompose(self, matrices: NDArray, index: NDArray) -> NDArray:
+        values, basis = np.linalg.eigh(matrices)
+        size = values.shape[1]
+        positive = np.count_nonzero(values > 0, axis=1)
+        few = positive <= size // 2
+        self._ready[index] = positive < size  # definite matrices need no more than Cholesky
+        self._sign[index] = np.where(few, 1.0, -1.0)
+        self._width[index] = np.where(few, positive, size - positive)
+        # Eigenvalues ascend: read backwards, the positive ones come first.
+        self._basis[index] = np.where(few[:, None, None], basis[:, :, ::-1], basis)
+        self._slope[index] = 0
+        return (basis * np.maximum(values, 0)[:, None, :]) @ adjoint(basis)
+
+    def _follow(self, matrices: NDArray, index: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
+        """The semidefinite parts by the tracked subspaces, and which of them are certified."""
+        basis, dimension = self._basis[index], self._width[index][:, None]
+        width = max(1, int(dimension.max()))
+        inside = np.arange(width) < dimension
+        outside = np.arange(matrices.shape[1]) >= dimension
+        unit = np.eye(matrices.shape[1], width) * inside[:, None, :]
+        slope = self._slope[index, :, :width]
+        scale = np.sqrt(squared_modulus(matrices).sum(axis=(1, 2)))
+
+        rotated = adjoint(basis) @ (matrices @ basis)
+        diagonal = np.diagonal(rotated, axis1=1, axis2=2).real
+        gap = diagonal[:, None, :width] - diagonal[:, :, None]
+        free = outside[:, :, None] & inside[:, None, :] & (gap != 0)
+        step = free / np.where(free, gap, 1)
+        for _ in range(_MAX_PASSES):
+            span = unit + slope
+            image = rotated @ span
+            core = image[:, :width] * inside[:, :, None]
+            residual = (image - span @ core) * free
+            error = np.sqrt(squared_modulus(residual).sum(axis=(1, 2))) / scale
+            good = error < _ACCURACY
+            if np.all(good | ~(error < _HOPELESS)):
+                break
+            slope = slope + residual * step
+        if good.any():
+            self._slope[index, :, :width] = np.where(good[:, None, None], slope, 0)
+            sign = self._sign[index]
+            parts, certified = _certified_parts(
+                matrices,
+                basis @ span,
+                adjoint(span) @ span,
+                adjoint(span) @ image,
+                inside,
+                sign,
+                scale,
+            )
+            return parts, good & certified
+        return matrices, good
+
+
+def _certified_parts(
+    matrices: NDArray,
+    span: NDArray,
+    gram: NDArray,
+    core: NDArray,
+    inside: NDArray[np.bool_],
+    sign: NDArray[np.float64],
+    scale: NDArray[np.float64],
+) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Semidefinite parts from a basis of an invariant subspace, and whether the signs are right.
+
+    `gram` and `core` are ``span^H span`` and ``span^H matrices span``; columns that are not
+    `inside` are padding.
+    """
+    padding = np.eye(gram.shape[1]) * ~inside[:, None, :]
+    metric = np.linalg.inv(gram + padding)
+    core = metric @ core @ metric
+    core = (core + adjoint(core)) / 2
+    parts = span @ core @ adjoint(span)
+    core *= sign[:, None, None]
+    fine = is_positive_definite(core + padding)
+    # Outside of the subspace the matrix has the other sign if this is definite.
+    core += scale[:, None, None] * np.eye(core.shape[1])
+    others = span @ core @ adjoint(span)
+    others -= sign[:, None, None] * matrices
+    others[:, np.arange(others.shape[1]), np.arange(others.shape[1])] += 1e-13 * scale[:, None]
+    fine &= is_positive_definite(others)
+    many = sign < 0
+    parts[many] = matrices[many] - parts[many]
+    return parts, fine
