@@ -9,6 +9,8 @@ from typing import TextIO
 
 __all__ = ["progress_bar"]
 
+_REDRAW_SECONDS = 0.1
+
 
 def progress_bar(
     title: str, total: int, stream: TextIO | None = None, delay: float = 0.5
@@ -21,24 +23,29 @@ def progress_bar(
     out = sys.stderr if stream is None else stream
     in_place = out.isatty()
     started = time.monotonic()
-    state = {"drawn": 0.0, "tenth": 0}
+    drawn_at, tenth, width = 0.0, 0, 0
 
     def report(done: int) -> None:
+        nonlocal drawn_at, tenth, width
         now = time.monotonic()
-        if now - started < delay:
-            return
         ends = done >= total
-        if in_place and not ends and now - state["drawn"] < 0.1:
+        if now - started < delay or total < 1:
             return
-        if not in_place and (tenth := 10 * done // total) == state["tenth"]:
+        if in_place:
+            due = ends or now - drawn_at >= _REDRAW_SECONDS
+        else:
+            due = 10 * done // total > tenth
+        if not due:
             return
-        elif not in_place:
-            state["tenth"] = tenth
-        state["drawn"] = now
+        drawn_at, tenth = now, 10 * done // total
         left = (now - started) * (total - done) / done if done else 0.0
-        bar = "#" * (30 * done // total)
-        line = f"{title} [{bar:<30}] {done}/{total}, {left:.0f} s left"
-        out.write(f"\r{line}" + ("\n" if ends else "") if in_place else line + "\n")
+        line = f"{title} [{'#' * (30 * done // total):<30}] {done}/{total}, {left:.0f} s left"
+        if in_place:
+            # A line shorter than the last would leave the last one's end on the screen.
+            out.write(f"\r{line:<{width}}" + ("\n" if ends else ""))
+            width = len(line)
+        else:
+            out.write(line + "\n")
         out.flush()
 
     return report

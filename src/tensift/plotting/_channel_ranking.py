@@ -1,0 +1,147 @@
+"""Mode features (channels, bands), best first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tensift.plotting._fitted import FittedSelection
+from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
+from tensift.selectors import TensorSelector, rank_features
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ChannelRankingDisplay"]
+
+
+class ChannelRankingDisplay:
+    """Channels as horizontal bars, the best on top and the kept ones coloured.
+
+    Parameters
+    ----------
+    scores : array-like of shape (d,)
+        One score for every channel.
+    support : array-like of bool, shape (d,)
+        The kept channels.
+    names : sequence of str, optional
+        The channels' names; by default their indices.
+    title : str, default="channel"
+        What a channel is called.
+    ranking : array-like of int, shape (d,), optional
+        Channel indices, best first; by default in order of their scores.
+
+    Attributes
+    ----------
+    bars_ : matplotlib BarContainer
+        The bars, best first.
+    ax_ : matplotlib Axes
+        Where they were drawn.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from tensift.plotting import ChannelRankingDisplay
+    >>> display = ChannelRankingDisplay(
+    ...     [0.2, 1.5, 0.9], [False, True, False], names=["left", "middle", "right"]
+    ... ).plot(Figure().subplots())
+    >>> [text.get_text() for text in display.ax_.get_yticklabels()]
+    ['middle', 'right', 'left']
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        support: ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        title: str = "channel",
+        ranking: ArrayLike | None = None,
+    ) -> None:
+        self.scores = np.asarray(scores)
+        self.support = np.asarray(support, dtype=bool)
+        self.names = [str(i) for i in range(self.scores.size)] if names is None else list(names)
+        self.title = title
+        self.ranking = rank_features(self.scores) if ranking is None else np.asarray(ranking)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: TensorSelector,
+        *,
+        dims: Sequence[str] | None = None,
+        coords: Mapping[str, Any] | None = None,
+        max_bars: int = 40,
+        ax: Axes | None = None,
+    ) -> ChannelRankingDisplay:
+        """Draw the ranking of a selector fitted with a ``feature_mode``.
+
+        Parameters
+        ----------
+        estimator : TensorSelector
+            A fitted selector of mode features, or of vectors.
+        dims : sequence of str, optional
+            The names of the modes of a sample.
+        coords : mapping of str to array-like, optional
+            The names along a mode, by the mode's name.
+        max_bars : int, default=40
+            Draw the best ones only, where there are more.
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        ChannelRankingDisplay
+        """
+        fitted = FittedSelection.of(estimator, dims, coords)
+        if fitted.scores.ndim != 1:
+            raise ValueError(
+                "the selector ranks elements, not channels: set its feature_mode, or use "
+                "ScoreMapDisplay"
+            )
+        labels = [fitted.feature_names.label(0, i) for i in range(fitted.scores.size)]
+        return cls(
+            fitted.scores,
+            fitted.support,
+            names=labels,
+            title=fitted.feature_names.title(0),
+            ranking=estimator.ranking_,
+        ).plot(ax, max_bars=max_bars)
+
+    def plot(self, ax: Axes | None = None, *, max_bars: int = 40) -> ChannelRankingDisplay:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        max_bars : int, default=40
+            Draw the best ones only, where there are more.
+
+        Returns
+        -------
+        ChannelRankingDisplay
+        """
+        shown = self.ranking[:max_bars]
+        ax = new_axes(ax, (5.0, 1.2 + 0.25 * len(shown)))
+        self.ax_, self.figure_ = ax, ax.figure.figure
+        self.bars_ = ax.barh(
+            np.arange(len(shown)),
+            self.scores[shown],
+            height=0.72,
+            color=[ACCENT if self.support[i] else MUTED for i in shown],
+        )
+        ax.set_yticks(np.arange(len(shown)), [self.names[i] for i in shown])
+        ax.invert_yaxis()
+        ax.set_ylabel(self.title)
+        left_out = self.scores.size - len(shown)
+        ax.set_xlabel(f"score ({left_out} lower ones not shown)" if left_out else "score")
+        tidy(ax)
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+        return self

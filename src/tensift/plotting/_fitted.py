@@ -1,0 +1,52 @@
+"""What the displays read off a fitted selector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from tensift.plotting._names import ModeNames
+from tensift.selectors import TensorSelector
+
+__all__ = ["FittedSelection"]
+
+
+@dataclass(frozen=True)
+class FittedSelection:
+    """A selector's result: scores, what was kept, and the names of both kinds of features.
+
+    ``names`` belong to the modes of a sample, ``feature_names`` to those of ``scores``: the same
+    modes for element features, the one feature mode for mode features.
+    """
+
+    scores: NDArray[np.float64]
+    support: NDArray[np.bool_]
+    feature_mode: int | None
+    names: ModeNames
+    feature_names: ModeNames
+
+    @classmethod
+    def of(
+        cls,
+        estimator: TensorSelector,
+        dims: Sequence[str] | None,
+        coords: Mapping[str, Any] | None,
+    ) -> FittedSelection:
+        """Read a fitted selector."""
+        check_is_fitted(estimator)
+        names = ModeNames(estimator.feature_shape_, dims, coords)
+        mode = estimator.feature_mode
+        if mode is not None:
+            mode = int(mode) % len(names.shape)
+        return cls(
+            scores=np.asarray(estimator.scores_),
+            support=estimator.get_support().reshape(estimator.scores_.shape),
+            feature_mode=mode,
+            names=names,
+            feature_names=names if mode is None else names.only([mode]),
+        )

@@ -1,0 +1,79 @@
+"""Samples of more than two modes as a row of images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.plotting._matplotlib import subdivide
+from tensift.plotting._names import ModeNames
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Panels"]
+
+_MOST_PANELS = 6
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Which two modes are the axes of an image, and which images are shown.
+
+    The two longest modes are the axes; every index of the other modes is an image. Where there
+    are too many images, those with the highest values are shown, in their own order.
+    """
+
+    names: ModeNames
+    image_modes: tuple[int, int]
+    shown: list[tuple[int, ...]]
+    n_images: int
+
+    @classmethod
+    def choose(cls, values: NDArray, names: ModeNames) -> Panels:
+        """Arrange an array of two or more modes."""
+        longest = np.argsort([-size for size in values.shape], kind="stable")[:2]
+        first, second = sorted(int(mode) for mode in longest)
+        peaks = values.max(axis=(first, second))
+        order = np.argsort(-peaks, axis=None, kind="stable")
+        best = np.sort(order[:_MOST_PANELS])
+        shown = [tuple(int(i) for i in np.unravel_index(flat, peaks.shape)) for flat in best]
+        return cls(names, (first, second), shown, peaks.size)
+
+    def images(self, array: NDArray) -> list[NDArray]:
+        """The shown images of an array of the same shape."""
+        others_first = np.moveaxis(array, self.image_modes, (-2, -1))
+        return [others_first[index] for index in self.shown]
+
+    def axes(self, ax: Axes) -> list[Axes]:
+        """One axes an image, named and titled."""
+        axes = [ax] if self.n_images == 1 else list(subdivide(ax, 1, len(self.shown)).ravel())
+        vertical, horizontal = self.image_modes
+        other_modes = [m for m in range(len(self.names.shape)) if m not in self.image_modes]
+        for place, (panel, index) in enumerate(zip(axes, self.shown, strict=True)):
+            self.names.set_ticks(panel.xaxis, horizontal, most=8 if len(axes) == 1 else 4)
+            self.names.set_ticks(panel.yaxis, vertical, most=8 if len(axes) == 1 else 4)
+            if place:
+                panel.set_ylabel("")
+                panel.tick_params(labelleft=False)
+            if index:
+                panel.set_title(self.names.only(other_modes).describe(index), fontsize="medium")
+            panel.spines[:].set_visible(False)
+            panel.tick_params(length=0)
+        return axes
+
+    @property
+    def note(self) -> str:
+        """What is left out, in words; empty if nothing is."""
+        if len(self.shown) == self.n_images:
+            return ""
+        return f"best {len(self.shown)} of {self.n_images} images"
+
+    @property
+    def aspect(self) -> Literal["equal", "auto"]:
+        """Square cells, unless the image would become a thread."""
+        height, width = (self.names.shape[mode] for mode in self.image_modes)
+        return "equal" if max(height, width) <= 4 * min(height, width) else "auto"

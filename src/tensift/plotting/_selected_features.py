@@ -1,0 +1,242 @@
+"""The selected features, marked on a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensift.plotting._fitted import FittedSelection
+from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
+from tensift.plotting._names import MOST_NAMED_TICKS, ModeNames
+from tensift.plotting._panels import Panels
+from tensift.selectors import TensorSelector
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["SelectedFeaturesDisplay"]
+
+_OUTLINED_UP_TO = 64  # cells a side: beyond, outlines would hide what they surround
+_TINT = 0.6
+
+
+class SelectedFeaturesDisplay:
+    """A sample with its selected features marked.
+
+    Element features are marked on the sample: cells of an image tinted and outlined, points of a
+    vector dotted. Mode features (channels) are traces, the kept ones coloured, the others grey.
+
+    Parameters
+    ----------
+    sample : array-like of shape (d_1, ..., d_m)
+        One sample; of complex ones the modulus is drawn.
+    support : array-like of bool, of the shape of the sample or (d_k,)
+        The selected elements, or the selected indices along ``feature_mode``.
+    feature_mode : int, optional
+        The mode whose indices are the features; by default every element is one.
+    scores : array-like of the shape of support, optional
+        Tells which images to show of a sample that has too many.
+    dims : sequence of str, optional
+        The names of the modes.
+    coords : mapping of str to array-like, optional
+        The names along a mode, by the mode's name.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes, or ndarray of Axes for element features of three or more modes
+        Where the sample was drawn.
+    figure_ : matplotlib Figure
+        The figure that holds it.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from tensift import STPCASelector
+    >>> from tensift.datasets import make_orbit
+    >>> from tensift.plotting import SelectedFeaturesDisplay
+    >>> X = make_orbit(random_state=0).data
+    >>> selector = STPCASelector(n_features_to_select=3, feature_mode=0).fit(X)
+    >>> display = SelectedFeaturesDisplay.from_estimator(selector, X, ax=Figure().subplots())
+    >>> len(display.ax_.lines)
+    9
+    """
+
+    def __init__(
+        self,
+        sample: ArrayLike,
+        support: ArrayLike,
+        *,
+        feature_mode: int | None = None,
+        scores: ArrayLike | None = None,
+        dims: Sequence[str] | None = None,
+        coords: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.sample = np.asarray(sample)
+        self.support = np.asarray(support, dtype=bool)
+        self.feature_mode = feature_mode
+        self.scores = self.support.astype(float) if scores is None else np.asarray(scores)
+        self.dims = dims
+        self.coords = coords
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: TensorSelector,
+        X: ArrayLike,
+        *,
+        sample: int = 0,
+        dims: Sequence[str] | None = None,
+        coords: Mapping[str, Any] | None = None,
+        ax: Axes | None = None,
+    ) -> SelectedFeaturesDisplay:
+        """Mark what a fitted selector keeps on one of the samples.
+
+        Parameters
+        ----------
+        estimator : TensorSelector
+            A fitted selector.
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
+            Samples.
+        sample : int, default=0
+            Which of the samples to draw.
+        dims : sequence of str, optional
+            The names of the modes of a sample.
+        coords : mapping of str to array-like, optional
+            The names along a mode, by the mode's name.
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        SelectedFeaturesDisplay
+        """
+        fitted = FittedSelection.of(estimator, dims, coords)
+        samples: Any = X if hasattr(X, "shape") else np.asarray(X)
+        if not -len(samples) <= sample < len(samples):
+            raise ValueError(f"sample={sample} is not one of the {len(samples)} samples in X")
+        one = np.asarray(samples[sample])
+        if one.size != np.prod(fitted.names.shape):
+            raise ValueError(
+                f"X has samples of shape {one.shape}, but the selector was fitted on samples of "
+                f"shape {fitted.names.shape}"
+            )
+        return cls(
+            one.reshape(fitted.names.shape),
+            fitted.support,
+            feature_mode=fitted.feature_mode,
+            scores=fitted.scores,
+            dims=dims,
+            coords=coords,
+        ).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> SelectedFeaturesDisplay:
+        """Draw the sample and mark the selected features.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        SelectedFeaturesDisplay
+        """
+        names = ModeNames(self.sample.shape, self.dims, self.coords)
+        values = np.abs(self.sample) if np.iscomplexobj(self.sample) else self.sample
+        by_element = self.feature_mode is None
+        panels = Panels.choose(self.scores, names) if by_element and values.ndim > 1 else None
+        width = 5.0 if panels is None else 2.0 + 3.0 * len(panels.shown)
+        ax = new_axes(ax, (min(width, 14.0), 4.0))
+        self.figure_ = ax.figure.figure
+        self.ax_: Any = ax
+        if panels is not None:
+            self._plot_images(ax, values, panels)
+        elif values.ndim == 1:
+            self._plot_vector(values, names)
+        else:
+            self._plot_traces(values, names)
+        return self
+
+    def _plot_images(self, ax: Axes, values: NDArray, panels: Panels) -> None:
+        from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+        # Grey without its darker half, on which the tint would not show.
+        pale = LinearSegmentedColormap.from_list("pale", ["0.55", "1.0"])
+        axes = panels.axes(ax)
+        low, high = float(np.min(values)), float(np.max(values))
+        drawn = zip(axes, panels.images(values), panels.images(self.support), strict=True)
+        for panel, image, mask in drawn:
+            panel.imshow(
+                image,
+                cmap=pale,
+                vmin=low,
+                vmax=high,
+                aspect=panels.aspect,
+                interpolation="nearest",
+            )
+            tint = np.empty((*mask.shape, 4))
+            tint[..., :3] = to_rgb(ACCENT)
+            tint[..., 3] = _TINT * mask
+            panel.imshow(tint, aspect=panels.aspect, interpolation="nearest")
+            if max(mask.shape) <= _OUTLINED_UP_TO:
+                _outline(panel, mask)
+        self.ax_ = axes[0] if panels.n_images == 1 else np.array(axes, dtype=object)
+
+    def _plot_vector(self, values: NDArray, names: ModeNames) -> None:
+        positions = np.arange(values.size)
+        self.ax_.plot(positions, values, color=MUTED, linewidth=1, zorder=1)
+        kept = np.flatnonzero(self.support)
+        self.ax_.scatter(kept, values[kept], s=14, color=ACCENT, zorder=2, label="kept")
+        names.set_ticks(self.ax_.xaxis, 0)
+        self.ax_.set_ylabel("value")
+        tidy(self.ax_)
+
+    def _plot_traces(self, values: NDArray, names: ModeNames) -> None:
+        """One trace a channel, stacked from the top, all on one scale."""
+        mode = int(self.feature_mode or 0)
+        others = [m for m in range(values.ndim) if m != mode]
+        # A trace runs along the last other mode; what lies across it is averaged.
+        averaged = tuple(others[:-1])
+        traces = values.mean(axis=averaged) if averaged else values
+        traces = traces if mode < others[-1] else traces.T
+        centred = traces - np.median(traces, axis=1, keepdims=True)
+        step = 2.2 * float(np.percentile(np.abs(centred), 98)) or 1.0
+        positions = np.arange(traces.shape[1])
+        width = 1.4 if len(traces) <= 40 else 0.7
+        for index, trace in enumerate(centred):
+            kept = self.support[index]
+            self.ax_.plot(
+                positions,
+                index - trace / step,
+                color=ACCENT if kept else MUTED,
+                linewidth=width,
+                zorder=3 if kept else 2,
+            )
+        names.set_ticks(self.ax_.xaxis, others[-1])
+        names.set_ticks(self.ax_.yaxis, mode, most=MOST_NAMED_TICKS)
+        if averaged:
+            across = " and ".join(names.title(m) for m in averaged)
+            self.ax_.set_xlabel(f"{names.title(others[-1])} (mean over {across})")
+        self.ax_.set_ylim(len(traces) - 0.3, -0.7)
+        self.ax_.margins(x=0)
+        tidy(self.ax_)
+        self.ax_.spines["left"].set_visible(False)
+        self.ax_.tick_params(axis="y", length=0)
+
+
+def _outline(ax: Axes, mask: NDArray[np.bool_]) -> None:
+    """Draw the border between marked and other cells."""
+    from matplotlib.collections import LineCollection
+
+    framed = np.pad(mask, 1)
+    upright = np.argwhere(framed[:, 1:] != framed[:, :-1])
+    level = np.argwhere(framed[1:] != framed[:-1])
+    segments = [[(c - 0.5, r - 1.5), (c - 0.5, r - 0.5)] for r, c in upright]
+    segments += [[(c - 1.5, r - 0.5), (c - 0.5, r - 0.5)] for r, c in level]
+    # Without clipping, lines along the image's edge keep their full width.
+    ax.add_collection(
+        LineCollection(segments, colors=ACCENT, linewidths=1.6, capstyle="round", clip_on=False)
+    )
