@@ -1,1 +1,5 @@
-"""To be written."""
+"""The command line, ``tensift``."""
+
+from tensift.cli._main import main
+
+__all__ = ["main"]

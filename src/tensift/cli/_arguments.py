@@ -1,0 +1,60 @@
+"""Types of arguments: from text to a checked value, or a usage error."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+__all__ = ["count_or_share", "mode_or_none", "non_negative", "positive_int", "transform_names"]
+
+
+def count_or_share(text: str) -> int | float:
+    """A number of features, or a share of them between 0 and 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if value.is_integer() and value >= 1:
+        return int(value)
+    if 0 < value < 1:
+        return value
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is neither a number of features (100) nor a share of them (0.1)"
+    )
+
+
+def non_negative(text: str) -> float:
+    """A finite number, zero or more."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of zero or more")
+    return value
+
+
+def positive_int(text: str) -> int:
+    """A whole number, one or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of one or more")
+    return int(text)
+
+
+def mode_or_none(text: str) -> int | None:
+    """A feature mode, or the word none."""
+    if text.lower() == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a mode (0, 1, ...) nor the word none"
+        ) from None
+
+
+def transform_names(text: str) -> list[str | Path]:
+    """One transform, or one for each other mode: names, or paths of .npy files."""
+    parts = [part.strip() for part in text.split(",")]
+    return [Path(part) if part.lower().endswith(".npy") else part for part in parts]

@@ -1,0 +1,136 @@
+"""``tensift info``: what is in a file, and what a selection would take."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensift.cli._console import Console, format_bytes, format_shape
+from tensift.cli._input import add_input_arguments, in_chunks, read_input
+from tensift.datasets import TensorDataset
+from tensift.plotting._names import ModeNames
+
+__all__ = ["add_parser", "run"]
+
+_EPILOG = """\
+An orientation turns every sample into p slices of q features; the method works on p Gram
+matrices of q x q, whatever the number of samples. With fewer samples than q they are thin.
+
+examples:
+  tensift info digits.npy
+  tensift info recording.mat --sample-axis 0
+  tensift info archive.npz --variable eeg
+"""
+
+
+@dataclass(frozen=True)
+class _Values:
+    """What a pass over the data finds."""
+
+    smallest: float
+    largest: float
+    n_nan: int
+    n_infinite: int
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "info",
+        help="what is in a file, and what a selection would take",
+        description="Show what a file holds and what each orientation would take.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    add_input_arguments(parser)
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Run the command."""
+    dataset = read_input(arguments)
+    values = _look_at_values(dataset.data, console)
+    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
+    print(f"file      {arguments.input} ({format_bytes(arguments.input.stat().st_size)})")
+    print(
+        f"data      {dataset.n_samples} samples of {format_shape(dataset.feature_shape)}, "
+        f"{dataset.data.dtype}, {format_bytes(dataset.data.nbytes)}"
+    )
+    of = "moduli" if np.iscomplexobj(dataset.data) else "values"
+    print(f"{of:<9} {values.smallest:.6g} to {values.largest:.6g}")
+    print(f"missing   {values.n_nan} NaN, {values.n_infinite} infinite")
+    print(f"labels    {_describe_labels(dataset)}")
+    for mode, size in enumerate(dataset.feature_shape):
+        print(f"mode {mode}    {_describe_mode(names, mode, size)}")
+    if dataset.feature_mode is not None:
+        print(f"features  the indices of mode {dataset.feature_mode}, says the file")
+    print()
+    _print_orientations(dataset, names)
+    print()
+    if values.n_nan or values.n_infinite:
+        print("Fill or remove the NaN and infinite values first: select refuses them.")
+    print(f"try       {suggest_command(arguments, dataset)}")
+
+
+def _look_at_values(data: np.ndarray, console: Console) -> _Values:
+    """One pass, in chunks, so that a file larger than memory can be looked at."""
+    smallest, largest, n_nan, n_infinite = math.inf, -math.inf, 0, 0
+    for part in in_chunks(data, console):
+        chunk = np.abs(part) if np.iscomplexobj(part) else np.asarray(part)
+        n_nan += int(np.count_nonzero(np.isnan(chunk)))
+        n_infinite += int(np.count_nonzero(np.isinf(chunk)))
+        finite = chunk[np.isfinite(chunk)]
+        if finite.size:
+            smallest = min(smallest, float(finite.min()))
+            largest = max(largest, float(finite.max()))
+    if smallest > largest:
+        smallest = largest = math.nan
+    return _Values(smallest, largest, n_nan, n_infinite)
+
+
+def _describe_labels(dataset: TensorDataset) -> str:
+    if dataset.labels is None:
+        return "none"
+    classes, counts = np.unique(dataset.labels, return_counts=True)
+    shown = ", ".join(f"{c} ({n})" for c, n in zip(classes[:8], counts[:8], strict=True))
+    more = ", ..." if len(classes) > 8 else ""
+    return f"{len(classes)} classes: {shown}{more}"
+
+
+def _describe_mode(names: ModeNames, mode: int, size: int) -> str:
+    name = f"{names.title(mode)}, " if names.dims is not None else ""
+    if not names.is_named(mode):
+        return f"{name}length {size}"
+    shown = ", ".join(names.label(mode, i) for i in range(min(size, 6)))
+    return f"{name}length {size}: {shown}{', ...' if size > 6 else ''}"
+
+
+def _print_orientations(dataset: TensorDataset, names: ModeNames) -> None:
+    total = math.prod(dataset.feature_shape)
+    print("orientation          q features  p slices  Gram tensor  kept as")
+    for mode, q in enumerate(dataset.feature_shape):
+        p = total // q
+        kept = "dense" if dataset.n_samples >= q else "thin factors"
+        title = f"{mode} ({names.title(mode)})" if names.dims is not None else str(mode)
+        print(f"{title:<19}  {q:>10}  {p:>8}  {format_bytes(8 * p * q * q):>11}  {kept}")
+
+
+def suggest_command(arguments: argparse.Namespace, dataset: TensorDataset) -> str:
+    """A selection to begin with: a tenth of the features, at most 100."""
+    mode = dataset.feature_mode
+    total = math.prod(dataset.feature_shape) if mode is None else dataset.feature_shape[mode]
+    words = ["tensift", "select", str(arguments.input), "-k", str(max(1, min(100, total // 10)))]
+    if mode is not None:
+        words += ["--feature-mode", str(mode)]
+    for option in ("variable", "labels"):
+        if getattr(arguments, option) is not None:
+            words += [f"--{option}", getattr(arguments, option)]
+    if arguments.sample_axis is not None:
+        words += ["--sample-axis", str(arguments.sample_axis)]
+    return shlex.join(words)

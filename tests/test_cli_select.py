@@ -1,0 +1,284 @@
+"""``tensift select``: files against the library's own result, and every option."""
+
+import csv
+import hashlib
+import json
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+
+import tensift
+from tensift import STPCASelector
+from tensift.cli import _input, main
+from tensift.datasets import _numpy_files, read_tensor
+from tensift.selectors import rank_features
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(60, 6, 9)) * np.linspace(0.2, 2, 9)
+TABLES = {"scores.npy", "selected.npy", "ranking.csv", "settings.json"}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", X)
+    return tmp_path
+
+
+def read_table(path):
+    with open(path, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def names_in(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def test_files_hold_the_librarys_result(here, capsys):
+    assert main(["select", "x.npy", "-k", "7", "--lam", "1", "--eta", "2"]) == 0
+    expected = STPCASelector(7, lam=1, eta=2).fit(X)
+    folder = here / "x-tensift"
+    assert names_in(folder) == TABLES | {"selection.png"}
+    np.testing.assert_array_equal(np.load(folder / "scores.npy"), expected.scores_)
+    selected = np.load(folder / "selected.npy")
+    np.testing.assert_array_equal(selected, expected.get_support(indices=True))
+
+    rows = read_table(folder / "ranking.csv")
+    assert list(rows[0]) == ["rank", "index", "mode_0", "mode_1", "score", "selected"]
+    index = np.array([int(row["index"]) for row in rows])
+    np.testing.assert_array_equal(index, expected.ranking_)
+    assert [int(row["rank"]) for row in rows] == list(range(1, 55))
+    np.testing.assert_array_equal(
+        [[int(row["mode_0"]), int(row["mode_1"])] for row in rows],
+        np.column_stack(np.unravel_index(index, (6, 9))),
+    )
+    np.testing.assert_array_equal(
+        [float(row["score"]) for row in rows], expected.scores_.ravel()[index]
+    )
+    assert set(index[[row["selected"] == "1" for row in rows]]) == set(selected)
+    assert (folder / "selection.png").read_bytes().startswith(b"\x89PNG")
+
+    out = capsys.readouterr().out
+    assert "60 samples of 6 x 9" in out
+    assert "9 slices of 6 features" in out
+    best = np.unravel_index(expected.ranking_[0], (6, 9))
+    assert f"mode 0: {best[0]}, mode 1: {best[1]}" in out
+    assert "x-tensift" in out
+
+
+def test_settings_say_what_was_done(here):
+    assert main(["select", "x.npy", "-k", "0.2", "--seed", "3", "--no-figure"]) == 0
+    settings = json.loads((here / "x-tensift" / "settings.json").read_text())
+    content = (here / "x.npy").read_bytes()
+    assert settings["input"]["sha256"] == hashlib.sha256(content).hexdigest()
+    assert settings["input"]["bytes"] == len(content)
+    assert settings["input"]["shape"] == [60, 6, 9]
+    assert settings["parameters"]["n_features_to_select"] == 0.2
+    assert settings["parameters"]["random_state"] == 3
+    assert settings["parameters"]["transform"] == ["identity"]
+    assert settings["n_selected"] == 11
+    assert settings["versions"]["tensift"] == tensift.__version__
+    assert settings["versions"]["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ([], {}),
+        (["--orientation", "1"], {"orientation": 1}),
+        (["--transform", "dct"], {"transform": "dct"}),
+        (["--transform", "eigen"], {"transform": "eigen"}),
+        (["--transform", "random", "--seed", "4"], {"transform": "random", "random_state": 4}),
+        (["--transform", "dft", "--score", "energy"], {"transform": "dft", "score": "energy"}),
+        (["--lam", "0.5", "--eta", "0"], {"lam": 0.5, "eta": 0.0}),
+        (["--feature-mode", "0"], {"feature_mode": 0}),
+        (["--feature-mode", "-1"], {"feature_mode": -1}),
+        (["--scale", "none"], {"scale": None}),
+        (["--tol", "1e-2"], {"tol": 1e-2}),
+        (["--max-iter", "2"], {"max_iter": 2}),
+        (["--convention", "paper"], {"convention": "paper"}),
+        (["--stopping", "relative", "--tol", "0.05"], {"stopping": "relative", "tol": 0.05}),
+    ],
+)
+def test_every_option_reaches_the_selector(here, options, parameters, capsys):
+    assert main(["select", "x.npy", "-k", "4", "--no-figure", *options]) == 0
+    expected = STPCASelector(4, **parameters).fit(X)
+    folder = here / "x-tensift"
+    np.testing.assert_array_equal(np.load(folder / "scores.npy"), expected.scores_)
+    settings = json.loads((folder / "settings.json").read_text())
+    # The printed line is Python, and makes the same selection.
+    printed = capsys.readouterr().out.splitlines()[-1].strip()
+    assert printed == settings["python"]
+    again = eval(printed, {"STPCASelector": STPCASelector, "read_tensor": read_tensor, "np": np})
+    np.testing.assert_array_equal(again.get_support(indices=True), np.load(folder / "selected.npy"))
+
+
+def test_a_matrix_from_a_file(here, capsys):
+    matrix = RNG.normal(size=(9, 9))
+    np.save("m.npy", matrix)
+    assert main(["select", "x.npy", "-k", "4", "--no-figure", "--transform", "m.npy"]) == 0
+    expected = STPCASelector(4, transform=matrix).fit(X)
+    np.testing.assert_array_equal(np.load("x-tensift/scores.npy"), expected.scores_)
+    assert "transform=np.load('m.npy')" in capsys.readouterr().out
+    settings = json.loads((here / "x-tensift" / "settings.json").read_text())
+    recorded = settings["parameters"]["transform"][0]["matrix"]["sha256"]
+    assert recorded == hashlib.sha256((here / "m.npy").read_bytes()).hexdigest()
+
+
+def test_a_transform_for_each_other_mode(here):
+    cube = RNG.normal(size=(40, 3, 4, 5))
+    np.save("cube.npy", cube)
+    assert main(["select", "cube.npy", "-k", "6", "--transform", "haar,dct"]) == 0
+    expected = STPCASelector(6, transform=["haar", "dct"]).fit(cube)
+    np.testing.assert_array_equal(np.load("cube-tensift/scores.npy"), expected.scores_)
+
+
+def test_names_pass_through_to_table_and_summary(here, capsys):
+    names = ["Fz", "Cz", "Pz", "O1", "O2", "Oz"]
+    np.savez("eeg.npz", data=X, dims=["electrode", "time"], coords_electrode=names, feature_mode=0)
+    assert main(["select", "eeg.npz", "-k", "2", "--format", "svg"]) == 0
+    expected = STPCASelector(2, feature_mode=0).fit(X)
+    rows = read_table(here / "eeg-tensift" / "ranking.csv")
+    assert list(rows[0]) == ["rank", "index", "electrode", "electrode_name", "score", "selected"]
+    assert [row["electrode_name"] for row in rows] == [names[i] for i in expected.ranking_]
+    out = capsys.readouterr().out
+    assert f"electrode {names[expected.ranking_[0]]}" in out
+    assert "feature_mode=0" in out
+    assert b"<svg" in (here / "eeg-tensift" / "selection.svg").read_bytes()
+
+
+def test_the_files_feature_mode_can_be_refused(here):
+    np.savez("eeg.npz", data=X, feature_mode=0)
+    assert main(["select", "eeg.npz", "-k", "2", "--feature-mode", "none", "--no-figure"]) == 0
+    assert np.load("eeg-tensift/scores.npy").shape == (6, 9)
+
+
+def test_a_mode_named_like_a_column_does_not_hide_it(here):
+    np.savez("odd.npz", data=X, dims=["score", "my time"])
+    assert main(["select", "odd.npz", "-k", "2", "--no-figure"]) == 0
+    rows = read_table(here / "odd-tensift" / "ranking.csv")
+    assert list(rows[0]) == ["rank", "index", "mode_0", "my_time", "score", "selected"]
+
+
+def test_labels_change_nothing(here, capsys):
+    labels = RNG.integers(0, 3, len(X))
+    np.savez("with.npz", data=X, labels=labels)
+    np.savez("other.npz", data=X, truth=RNG.permutation(labels))
+    np.savez("without.npz", data=X)
+    assert main(["select", "with.npz", "-k", "5", "--no-figure"]) == 0
+    assert "3 classes in the file, not used" in capsys.readouterr().out
+    assert main(["select", "other.npz", "-k", "5", "--no-figure", "--labels", "truth"]) == 0
+    assert main(["select", "without.npz", "-k", "5", "--no-figure"]) == 0
+    tables = {name: (here / f"{name}-tensift" / "ranking.csv").read_bytes()
+              for name in ("with", "other", "without")}  # fmt: skip
+    assert len(set(tables.values())) == 1
+
+
+def test_columns_of_a_table_keep_their_names_and_labels_are_set_aside(here):
+    rows = X[:, 0]
+    text = ["a,b,c,d,e,f,g,h,i,species"]
+    text += [",".join([*map(repr, row.tolist()), "cat"]) for row in rows]
+    (here / "t.csv").write_text("\n".join(text) + "\n")
+    assert main(["select", "t.csv", "-k", "3", "--labels", "species", "--no-figure"]) == 0
+    expected = STPCASelector(3).fit(rows)
+    table = read_table(here / "t-tensift" / "ranking.csv")
+    assert [row["column_name"] for row in table] == ["abcdefghi"[i] for i in expected.ranking_]
+
+
+def test_variable_and_sample_axis(here, capsys):
+    with h5py.File("two.h5", "w") as file:
+        file["first"], file["second"] = np.zeros((4, 4, 4)), np.moveaxis(X, 0, 2)
+    arguments = ["select", "two.h5", "-k", "3", "--variable", "second", "--sample-axis", "2"]
+    assert main([*arguments, "--no-figure"]) == 0
+    np.testing.assert_array_equal(
+        np.load("two-tensift/scores.npy"), STPCASelector(3).fit(X).scores_
+    )
+    assert "read_tensor('two.h5', variable='second', sample_axis=2)" in capsys.readouterr().out
+
+
+def test_matlab_files_have_samples_last(here):
+    scipy.io.savemat("m.mat", {"data": np.moveaxis(X, 0, 2)})
+    assert main(["select", "m.mat", "-k", "3", "--no-figure"]) == 0
+    np.testing.assert_array_equal(np.load("m-tensift/scores.npy"), STPCASelector(3).fit(X).scores_)
+
+
+@pytest.mark.parametrize("transform", ["identity", "dct"])
+def test_mapped_files_are_streamed_in_chunks(here, monkeypatch, transform):
+    monkeypatch.setattr(_numpy_files, "_MAP_FROM_BYTES", 0)
+    monkeypatch.setattr(_input, "_CHUNK_BYTES", 8 * 54 * 16)
+    sizes = []
+    partial_fit = STPCASelector.partial_fit
+    monkeypatch.setattr(
+        STPCASelector, "partial_fit", lambda self, x: sizes.append(len(x)) or partial_fit(self, x)
+    )
+    assert main(["select", "x.npy", "-k", "5", "--transform", transform]) == 0
+    assert sizes == [16, 16, 16, 12]
+    expected = STPCASelector(5, transform=transform).fit(X)
+    np.testing.assert_allclose(np.load("x-tensift/scores.npy"), expected.scores_, rtol=1e-6)
+    np.testing.assert_array_equal(
+        np.load("x-tensift/selected.npy"), expected.get_support(indices=True)
+    )
+
+
+def test_a_data_driven_transform_sees_all_samples_of_a_mapped_file(here, monkeypatch):
+    monkeypatch.setattr(_numpy_files, "_MAP_FROM_BYTES", 0)
+    assert main(["select", "x.npy", "-k", "5", "--transform", "eigen", "--no-figure"]) == 0
+    expected = STPCASelector(5, transform="eigen").fit(X)
+    np.testing.assert_allclose(np.load("x-tensift/scores.npy"), expected.scores_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("format", ["png", "svg", "pdf"])
+def test_same_bytes_every_time_whatever_the_number_of_jobs(here, format):
+    for jobs in ("1", "2"):
+        arguments = ["select", "x.npy", "-k", "5", "--jobs", jobs, "-o", jobs]
+        assert main([*arguments, "--format", format]) == 0
+    for name in (TABLES - {"settings.json"}) | {f"selection.{format}"}:
+        assert (here / "1" / name).read_bytes() == (here / "2" / name).read_bytes()
+
+
+def test_figure_is_what_the_user_asked_for(here):
+    arguments = ["select", "x.npy", "-k", "5", "-o", "out", "--overwrite"]
+    assert main([*arguments, "--format", "pdf"]) == 0
+    assert (here / "out" / "selection.pdf").read_bytes().startswith(b"%PDF")
+    # A figure of an earlier selection beside a new table would be a lie.
+    assert main([*arguments, "--no-figure"]) == 0
+    assert names_in(here / "out") == TABLES
+
+
+def test_users_plot_settings_do_not_matter(here):
+    import matplotlib
+
+    assert main(["select", "x.npy", "-k", "5", "-o", "a"]) == 0
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red"}):
+        assert main(["select", "x.npy", "-k", "5", "-o", "b"]) == 0
+    picture = [(here / folder / "selection.png").read_bytes() for folder in "ab"]
+    assert picture[0] == picture[1]
+
+
+def test_quiet(here, capsys):
+    arguments = ["select", "x.npy", "-k", "5", "--quiet", "--transform", "dft", "--no-figure"]
+    assert main(arguments) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_warnings_are_one_line(here, capsys):
+    assert main(["select", "x.npy", "-k", "5", "--transform", "dft", "--no-figure"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("tensift: warning: under transform='dft' all features")
+    assert ".py" not in line
+
+
+def test_as_a_program(here):
+    command = [sys.executable, "-m", "tensift.cli", "select", "x.npy", "-k", "5"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = rank_features(STPCASelector(5).fit(X).scores_)[:5]
+    assert set(np.load("x-tensift/selected.npy")) == set(expected)
+    failed = subprocess.run(command, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("tensift: error: ")
+    assert failed.stderr.count("\n") == 1
