@@ -260,10 +260,8 @@ def test_energy_score_is_operator_score_times_standard_deviation(kind, conventio
 
 def test_under_the_dft_rows_are_constant_and_ordered_by_standard_deviation():
     X = samples((5, 8))
-    with pytest.warns(UserWarning, match="transform='dft'.*score='energy'") as caught:
+    with pytest.warns(UserWarning, match="transform='dft'.*score='energy'"):
         selector = STPCASelector(3, transform="dft", lam=0.3, eta=0.2).fit(X)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
     assert_array_equal(selector.scores_, np.repeat(selector.scores_[:, :1], 8, axis=1))
     spread = X.std(axis=0)
     expected = sorted(
@@ -272,6 +270,13 @@ def test_under_the_dft_rows_are_constant_and_ordered_by_standard_deviation():
     assert_array_equal(selector.ranking_, [8 * row + column for row, column in expected])
     energy = STPCASelector(3, transform="dft", lam=0.3, eta=0.2, score="energy").fit(X)
     assert len(np.unique(energy.scores_)) == 40
+
+
+def test_the_warning_comes_once_and_points_at_the_callers_line():
+    X = samples((5, 8))
+    with pytest.warns(UserWarning, match="same operator score") as caught:
+        STPCASelector(3, transform="dft").fit(X)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize(
