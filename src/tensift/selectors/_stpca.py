@@ -23,8 +23,6 @@ from tensift.solvers._problem import column_norms
 
 __all__ = ["STPCASelector"]
 
-_PROGRAM_SMOOTHING = float(np.finfo(float).eps)
-_PAPER_SMOOTHING = 1e-2
 _RESULTS = ("scores_", "ranking_", "operators_", "objective_", "objective_path_", "n_iter_")
 
 
@@ -110,9 +108,9 @@ class STPCASelector(TensorSelector):
     -----
     After `partial_fit` the slices are solved when a result is first read, not after every chunk.
 
-    The start is ``A = I / 2`` where the program draws a random diagonal, and the objective is
-    logged without the program's stray conjugate. DFT maps therefore agree with the program to
-    5e-5 of their maximum rather than to rounding.
+    The start is ``A = I / 2`` where the program draws a random diagonal. For complex slices the
+    program watches the objective of the conjugate operator when it decides to stop; this is
+    followed, but `objective_` is that of the operators themselves.
 
     References
     ----------
@@ -329,11 +327,11 @@ class STPCASelector(TensorSelector):
         self.objective_path_ = orientation.expand(solution.objective_path)
 
     def _run_solver(self, problems: SliceProblems) -> Solution:
-        ridge, smoothing = 1e-3, _PAPER_SMOOTHING
+        many_samples = problems.gram.size < self.n_samples_seen_
         if self.convention == "program":
-            smoothing = _PROGRAM_SMOOTHING
-            if problems.gram.size >= self.n_samples_seen_:
-                ridge = 1e-2
+            ridge, smoothing = (1e-3 if many_samples else 1e-2), float(np.finfo(float).eps)
+        else:
+            ridge, smoothing = 1e-3, 1e-2
         callback = None
         if self.verbose:
             callback = progress_bar("solving slices", problems.gram.n_slices)
@@ -344,6 +342,7 @@ class STPCASelector(TensorSelector):
             tol=1e-5 if self.tol is None else self.tol,
             relative=self.stopping == "relative",
             max_iter=100 if self.max_iter is None else self.max_iter,
+            watch_conjugate=self.convention == "program" and many_samples,
             n_jobs=self.n_jobs,
             callback=callback,
         )

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.gram._tensor import GramTensor
-from tensift.solvers._inverse import inverse_of_definite
 from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._projection import adjoint, low_rank_psd_part
 from tensift.solvers._solution import Solution
@@ -28,6 +27,7 @@ def solve_paper(
     tol: float = 1e-5,
     relative: bool = False,
     max_iter: int = 100,
+    watch_conjugate: bool = False,
     n_jobs: int | None = None,
     callback: Callable[[int], None] | None = None,
 ) -> Solution:
@@ -52,6 +52,9 @@ def solve_paper(
         or, if true, by less than this share of the objective.
     max_iter : int
         Steps at most.
+    watch_conjugate : bool
+        Stop by the objective at the conjugate of the operators, a slip of the program that
+        matters for complex slices only. The objectives returned are those of the operators.
     n_jobs : int or None
         Threads over slices; None means 1, -1 means all cores. The result does not depend on it.
     callback : callable, optional
@@ -74,7 +77,7 @@ def solve_paper(
     """
 
     def solve_block(block: SliceProblems) -> Solution:
-        return _solve_block(block, ridge, smoothing, tol, relative, max_iter)
+        return _solve_block(block, ridge, smoothing, tol, relative, max_iter, watch_conjugate)
 
     gram = problems.gram
     rows = max(1, _BLOCK_ELEMENTS // gram.size**2)
@@ -91,6 +94,7 @@ def _solve_block(
     tol: float,
     relative: bool,
     max_iter: int,
+    watch_conjugate: bool,
 ) -> Solution:
     """Step a stack of slices together; a slice leaves the stack when it has converged."""
     n_slices, size = problems.gram.n_slices, problems.gram.size
@@ -110,8 +114,9 @@ def _solve_block(
         norms = column_norms(current)
         value = problems.value(current, norms)
         path[active, step] = value
-        with np.errstate(invalid="ignore"):
-            change = np.abs(value - previous)
+        if watch_conjugate and np.iscomplexobj(current):
+            value = problems.value(current.conj(), norms)
+        change = np.abs(value - previous)
         stopped = change < (tol * np.abs(value) if relative else tol)
         done = stopped if step + 1 < max_iter else np.ones_like(stopped)
         if done.any():
@@ -146,10 +151,7 @@ def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -
         return result
     shifted = gram.array.copy()
     shifted[:, diagonal, diagonal] += weights
-    inverse = inverse_of_definite(shifted)
-    # S (S + D)^-1 = I - D (S + D)^-1, so off the diagonal the Hermitian part is a scaling of the
-    # inverse; on it the left side is taken, which does not cancel where columns have collapsed.
-    result = inverse * ((weights[:, :, None] + weights[:, None, :] + eta) / -2)
-    fitted = np.sum((gram.array * inverse.conj()).real, axis=2)
-    result[:, diagonal, diagonal] = fitted - eta / 2 * inverse[:, diagonal, diagonal].real
-    return result
+    right = gram.array.copy()
+    right[:, diagonal, diagonal] -= eta / 2
+    update = np.linalg.solve(shifted, right)
+    return (update + adjoint(update)) / 2

@@ -10,7 +10,7 @@ from tensift.solvers._projection import adjoint, is_positive_definite
 
 __all__ = ["TrackedProjection"]
 
-_ACCURACY = 1e-9  # of the subspace: residual over the norm of the matrix
+_ACCURACY = 1e-11  # of the subspace: residual over the norm of the matrix
 _MAX_PASSES = 8
 _HOPELESS = 0.2  # a residual from which a new decomposition is the shorter way
 
@@ -38,7 +38,7 @@ class TrackedProjection:
         self._basis = np.empty((n_slices, size, size), dtype)  # the subspace's columns first
         self._sign = np.ones(n_slices)  # of the eigenvalues that belong to the subspace
         self._width = np.zeros(n_slices, int)  # its dimension
-        self._slope = np.zeros((n_slices, size, size // 2), dtype)  # X, padded with zeros
+        self._slope = np.zeros((n_slices, size, max(1, size // 2)), dtype)  # X, padded with zeros
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Go on with some of the slices."""
@@ -84,22 +84,24 @@ class TrackedProjection:
         outside = np.arange(matrices.shape[1]) >= dimension
         unit = np.eye(matrices.shape[1], width) * inside[:, None, :]
         slope = self._slope[index, :, :width]
-        scale = np.sqrt(squared_modulus(matrices).sum(axis=(1, 2)))
+        scale = np.sqrt(squared_modulus(matrices).sum(axis=(1, 2))) + np.finfo(float).tiny
 
         rotated = adjoint(basis) @ (matrices @ basis)
         diagonal = np.diagonal(rotated, axis1=1, axis2=2).real
         gap = diagonal[:, None, :width] - diagonal[:, :, None]
-        free = outside[:, :, None] & inside[:, None, :] & (gap != 0)
-        step = free / np.where(free, gap, 1)
+        coupled = outside[:, :, None] & inside[:, None, :]
+        step = (coupled & (gap != 0)) / np.where(gap != 0, gap, 1)
         for _ in range(_MAX_PASSES):
             span = unit + slope
             image = rotated @ span
             core = image[:, :width] * inside[:, :, None]
-            residual = (image - span @ core) * free
+            residual = (image - span @ core) * coupled
             error = np.sqrt(squared_modulus(residual).sum(axis=(1, 2))) / scale
             good = error < _ACCURACY
-            if np.all(good | ~(error < _HOPELESS)):
+            hopeless = error > _HOPELESS
+            if np.all(good | hopeless):
                 break
+            step[hopeless] = 0
             slope = slope + residual * step
         if good.any():
             self._slope[index, :, :width] = np.where(good[:, None, None], slope, 0)
