@@ -8,6 +8,14 @@ so the tests use it as an independent truth as well.
 import numpy as np
 
 
+def objective(A, slice_, lam, eta):
+    return (
+        np.linalg.norm(slice_ - A @ slice_) ** 2
+        + lam * np.sqrt((np.abs(A) ** 2).sum(axis=0)).sum()
+        + eta * np.trace(A).real
+    )
+
+
 def fit_transcription(X, lam, eta, *, orientation=0, M=None, max_iter=100, tol=1e-5):
     """Score map, steps and objective of every slice; `X` is (n, d1, d2)."""
     X = X / np.abs(X).max()
@@ -30,16 +38,13 @@ def fit_transcription(X, lam, eta, *, orientation=0, M=None, max_iter=100, tol=1
             A = (S - eta / 2 * eye) @ np.linalg.inv(S + lam * W + ridge * eye)
             values, vectors = np.linalg.eigh((A + A.conj().T) / 2)
             A = vectors @ np.diag(np.maximum(values, 0)) @ vectors.conj().T
-            objective = (
-                np.linalg.norm(slice_ - A @ slice_) ** 2
-                + lam * np.sqrt((np.abs(A) ** 2).sum(axis=0)).sum()
-                + eta * np.trace(A).real
-            )
-            if abs(objective - previous) < tol:
+            # The conjugate is a slip of the program; it matters for complex data only.
+            watched = objective(A.conj() if q < n else A, slice_, lam, eta)
+            if abs(watched - previous) < tol:
                 break
-            previous = objective
+            previous = watched
         norms = (np.abs(A) ** 2).sum(axis=0)
         score += norms[:, None] * np.abs(M[i]) ** 2
-        steps[i], objectives[i] = step, objective
+        steps[i], objectives[i] = step, objective(A, slice_, lam, eta)
     score = np.sqrt(score)
     return (score if orientation == 0 else score.T), steps, objectives

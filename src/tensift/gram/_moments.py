@@ -68,8 +68,8 @@ class Moments:
         return self
 
     def _add(self, block: NDArray) -> None:
-        block = np.asarray(block, dtype=np.result_type(block.dtype, np.float64))
-        self.peak = max(self.peak, _largest_modulus(block))
+        block = np.asarray(block, dtype=complex if np.iscomplexobj(block) else float)
+        self.peak = max(self.peak, largest_modulus(block))
         block_mean = block.mean(axis=0)
         block = block - block_mean
         self._squares = self._squares + squared_modulus(block).sum(axis=0)
@@ -106,7 +106,8 @@ class Moments:
         return np.sqrt(self._squares / self.count)
 
 
-def _largest_modulus(values: NDArray) -> float:
+def largest_modulus(values: NDArray) -> float:
+    """The largest absolute value."""
     if np.iscomplexobj(values):
         return float(np.abs(values).max())
-    return float(max(values.max(), -values.min()))
+    return max(float(values.max()), -float(values.min()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,12 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils._param_validation import Interval
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
     validate_data,
 )
 
+from tensift._warnings import warn_user
 from tensift.selectors._ranking import rank_features
 
 __all__ = ["TensorSelector"]
@@ -143,20 +144,16 @@ class TensorSelector(SelectorMixin, BaseEstimator):
             scores, ties = scores.sum(axis=others), ties.sum(axis=others)
         self.scores_ = scores
         self.ranking_ = rank_features(scores, ties)
+        if self.n_features_to_select > scores.size:
+            warn_user(
+                f"n_features_to_select={self.n_features_to_select} is more than the {scores.size} "
+                "features there are; all are kept"
+            )
 
     def _n_selected(self) -> int:
         total = len(self.ranking_)
         wanted = self.n_features_to_select
-        if isinstance(wanted, Integral):
-            if wanted > total:
-                warnings.warn(
-                    f"n_features_to_select={wanted} is more than the {total} features there are; "
-                    "all are kept",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            return min(int(wanted), total)
-        return max(1, round(wanted * total))
+        return min(int(wanted), total) if wanted >= 1 else max(1, round(wanted * total))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -188,7 +185,14 @@ class TensorSelector(SelectorMixin, BaseEstimator):
         if mode is None:
             return samples.reshape(len(samples), -1)[:, mask]
         kept = np.compress(mask, samples, axis=mode + 1)
-        return kept.reshape(len(kept), -1) if rows else kept
+        if rows:
+            return kept.reshape(len(kept), -1)
+        if kept.ndim > 2 and _get_output_config("transform", self)["dense"] != "default":
+            raise ValueError(
+                "set_output asks for a data frame, but with feature_mode the features of tensors "
+                "stay tensors; pass 2-D rows and feature_shape, or use set_output('default')"
+            )
+        return kept
 
     def inverse_transform(self, X: ArrayLike) -> NDArray:
         """Put selected features back in their places, with zeros everywhere else.
@@ -290,6 +294,8 @@ def _check_tensor(X: Any, min_samples: int) -> NDArray:
 
 def _check_finite(X: Any) -> NDArray:
     """A numeric array without NaN or infinity, in scikit-learn's words but complex allowed."""
+    if getattr(getattr(X, "dtype", None), "kind", "f") not in "biufcOSU":
+        raise ValueError(f"X has dtype {X.dtype}, which is not numeric; pass numbers")
     if not np.iscomplexobj(X):
         return check_array(X, allow_nd=True, ensure_min_samples=0, input_name="X")
     X = np.asarray(X)

@@ -38,12 +38,23 @@ def rank_features(
     >>> rank_features([[0.0, 2.0], [0.0, 1.0]], ties=[[1.0, 0.0], [5.0, 0.0]])
     array([1, 3, 2, 0])
     """
-    scores = np.asarray(scores)
+    scores = _real_numbers(scores, "scores")
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F', got {order!r}")
     position = np.arange(scores.size).reshape(scores.shape).ravel(order=order)
     keys = [-scores.ravel(order=order)]
     if ties is not None:
-        ties = np.asarray(ties)
+        ties = _real_numbers(ties, "ties")
         if ties.shape != scores.shape:
             raise ValueError(f"ties has shape {ties.shape}, but scores has {scores.shape}")
         keys.insert(0, -ties.ravel(order=order))
     return position[np.lexsort(keys)]
+
+
+def _real_numbers(values: ArrayLike, name: str) -> NDArray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be real numbers, got an array of dtype {array.dtype}")
+    if np.isnan(array).any():
+        raise ValueError(f"{name} has NaN, which cannot be ordered; replace or drop those features")
+    return array

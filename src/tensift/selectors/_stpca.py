@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,8 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._progress import progress_bar
+from tensift._warnings import warn_user
 from tensift.algebra import is_data_driven, make_transforms
 from tensift.gram import Moments, Orientation
+from tensift.gram._moments import largest_modulus
 from tensift.gram._tensor import squared_modulus
 from tensift.selectors._base import TensorSelector, resolve_mode
 from tensift.selectors._parameter_and_method import ParameterAndMethod
@@ -23,6 +24,7 @@ from tensift.solvers._problem import column_norms
 
 __all__ = ["STPCASelector"]
 
+_SMALLEST, _LARGEST = 1e-100, 1e100  # of values whose squares and their sums can be held
 _RESULTS = ("scores_", "ranking_", "operators_", "objective_", "objective_path_", "n_iter_")
 
 
@@ -97,6 +99,8 @@ class STPCASelector(TensorSelector):
         The objective each slice ended with, and its number of steps.
     objective_path_ : ndarray of shape (p, steps)
         The objective of each slice after every step; NaN after its last one.
+    orientation_ : int
+        `orientation`, counted from the front.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -210,8 +214,8 @@ class STPCASelector(TensorSelector):
         self
         """
         samples = self._validate_samples(X, reset=True)
-        self._moments = Moments(self._orient(samples)).update(samples)
-        self.n_samples_seen_ = self._moments.count
+        self._moments = Moments(self._orient(samples))
+        self._take_in(samples)
         self._solve()
         return self
 
@@ -241,8 +245,7 @@ class STPCASelector(TensorSelector):
             self._moments = Moments(self._orient(samples))
         elif np.iscomplexobj(samples) and self._moments.orientation.real_data:
             raise ValueError("X is complex, but the samples before it were real; pass one kind")
-        self._moments.update(samples)
-        self.n_samples_seen_ = self._moments.count
+        self._take_in(samples)
         for name in _RESULTS:  # stale: solved again when next read
             self.__dict__.pop(name, None)
         return self
@@ -273,6 +276,8 @@ class STPCASelector(TensorSelector):
         residual = slices - self.operators_[kept] @ slices
         pairs = np.where(orientation.conjugate_of[kept] == kept, 1.0, 2.0)
         energy = pairs @ squared_modulus(slices).sum(axis=(1, 2))
+        if energy == 0:
+            raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
         return float(1 - pairs @ squared_modulus(residual).sum(axis=(1, 2)) / energy)
 
     def __getattr__(self, name: str) -> Any:
@@ -287,7 +292,7 @@ class STPCASelector(TensorSelector):
     def _orient(self, samples: NDArray) -> Orientation:
         """Resolve orientation and transforms for these samples."""
         n_modes = len(self.feature_shape_)
-        mode = resolve_mode("orientation", self.orientation, n_modes)
+        mode = self.orientation_ = resolve_mode("orientation", self.orientation, n_modes)
         others = [axis for axis in range(n_modes) if axis != mode]
         transforms = make_transforms(
             vars(self)["transform"],
@@ -298,12 +303,26 @@ class STPCASelector(TensorSelector):
         )
         return Orientation(self.feature_shape_, mode, transforms, not np.iscomplexobj(samples))
 
+    def _take_in(self, samples: NDArray) -> None:
+        if largest_modulus(samples) > _LARGEST:
+            raise ValueError(
+                f"X has values above {_LARGEST:.0e}, too large for sums of squares; use "
+                "larger units"
+            )
+        self._moments.update(samples)
+        self.n_samples_seen_ = self._moments.count
+
     def _solve(self) -> None:
         """Solve the slices from the moments and score the features."""
         moments = self._moments
         if moments.count < 2:
             raise ValueError("1 sample seen so far; at least 2 are needed to score features")
         spread = moments.spread()
+        if 0 < moments.peak < _SMALLEST:
+            raise ValueError(
+                f"X has no value above {moments.peak:.0e}, too small for sums of squares; "
+                "use smaller units"
+            )
         if spread.max() <= 1e-13 * moments.peak:
             raise ValueError("X is constant: no feature varies between samples, nothing to select")
         orientation = moments.orientation
@@ -341,7 +360,7 @@ class STPCASelector(TensorSelector):
             smoothing=smoothing,
             tol=1e-5 if self.tol is None else self.tol,
             relative=self.stopping == "relative",
-            max_iter=100 if self.max_iter is None else self.max_iter,
+            max_iter=100 if self.max_iter is None else int(self.max_iter),
             watch_conjugate=self.convention == "program" and many_samples,
             n_jobs=self.n_jobs,
             callback=callback,
@@ -353,12 +372,10 @@ class STPCASelector(TensorSelector):
             return
         flat = [t.name for t in orientation.transforms if t.size > 1 and np.ptp(t.energy) == 0]
         if flat:
-            warnings.warn(
+            warn_user(
                 f"under transform={flat[0]!r} all features along the transformed mode have the "
                 "same operator score; they are ordered by their standard deviation. Use "
-                "score='energy' for scores that tell them apart",
-                UserWarning,
-                stacklevel=4,
+                "score='energy' for scores that tell them apart"
             )
 
 

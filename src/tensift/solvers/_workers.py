@@ -34,9 +34,9 @@ def map_blocks(
     the cores and the result is the same for every number of workers. A single slice has nothing
     to share out and keeps the BLAS threads instead.
     """
+    workers = min(joblib.effective_n_jobs(n_jobs), len(blocks))
     if n_slices == 1:
         return [solve(blocks[0])]
-    workers = min(joblib.effective_n_jobs(n_jobs), len(blocks))
     solutions = []
     finished = 0
     with (
