@@ -23,6 +23,15 @@ class Solution:
         The objective after every step; NaN after a slice's last one.
     converged : ndarray of bool, shape (p,)
         Whether the stopping rule was met before the steps ran out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.solvers import Solution
+    >>> path = np.array([[5.0, 3.0, np.nan], [4.0, 3.5, 3.4]])
+    >>> solution = Solution(np.zeros((2, 1, 1)), path, converged=np.array([True, False]))
+    >>> solution.n_iter, solution.objective
+    (array([2, 3]), array([3. , 3.4]))
     """
 
     operators: NDArray
