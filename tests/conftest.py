@@ -62,7 +62,12 @@ def fit_transcription():
 def brute_force():
     """Slices, Algorithm 1 and scores by explicit matrices and loops, for any order of tensor."""
     return SimpleNamespace(
-        slices=_slices, solve=_solve, scores=_scores, fit=_fit, kronecker=_kronecker
+        slices=_slices,
+        solve=_solve,
+        objective=_objective,
+        scores=_scores,
+        fit=_fit,
+        kronecker=_kronecker,
     )
 
 
@@ -86,28 +91,45 @@ def _slices(X, mode, matrices):
     return slices
 
 
-def _solve(slice_, lam, eta, *, ridge, smoothing=2.0**-52, tol=1e-5, max_iter=100, share=False):
+def _solve(
+    slice_,
+    lam,
+    eta,
+    *,
+    ridge,
+    smoothing=2.0**-52,
+    tol=1e-5,
+    max_iter=100,
+    share=False,
+    watch_conjugate=False,
+):
     """Algorithm 1 on the samples of one slice (q, n): operator and the objective of each step.
 
-    With `share` the tolerance is a share of the objective.
+    With `share` the tolerance is a share of the objective; with `watch_conjugate` the objective
+    that decides when to stop is that of the conjugate operator, as in the authors' program.
     """
     S = slice_ @ slice_.conj().T
     eye = np.eye(len(S))
-    A, path = 0.5 * eye, []
+    A, path, watched = 0.5 * eye, [], []
     for _ in range(max_iter):
         W = np.diag(1 / (2 * np.sqrt(np.linalg.norm(A, axis=0) ** 2 + smoothing)))
         A = (S - eta / 2 * eye) @ np.linalg.inv(S + lam * W + ridge * eye)
         values, vectors = np.linalg.eigh((A + A.conj().T) / 2)
         A = vectors @ np.diag(np.maximum(values, 0)) @ vectors.conj().T
-        path.append(
-            np.linalg.norm(slice_ - A @ slice_) ** 2
-            + lam * np.linalg.norm(A, axis=0).sum()
-            + eta * np.trace(A).real
-        )
-        allowed = tol * abs(path[-1]) if share else tol
-        if len(path) > 1 and abs(path[-1] - path[-2]) < allowed:
+        path.append(_objective(slice_, A, lam, eta))
+        watched.append(_objective(slice_, A.conj() if watch_conjugate else A, lam, eta))
+        allowed = tol * abs(watched[-1]) if share else tol
+        if len(watched) > 1 and abs(watched[-1] - watched[-2]) < allowed:
             break
     return A, path
+
+
+def _objective(slice_, A, lam, eta):
+    return (
+        np.linalg.norm(slice_ - A @ slice_) ** 2
+        + lam * np.linalg.norm(A, axis=0).sum()
+        + eta * np.trace(A).real
+    )
 
 
 def _scores(operators, mode, matrices, shape):
@@ -124,16 +146,16 @@ def _scores(operators, mode, matrices, shape):
     return np.sqrt(squares)
 
 
-def _fit(X, lam, eta, *, mode=0, matrices=None, scale=True, ridge=None, **solver):
-    """Score map, operators, steps and objectives of centred samples of any order."""
+def _fit(X, lam, eta, *, mode=0, matrices=None, scale=True, **solver):
+    """Score map, operators, steps and objectives as the authors' program has them, any order."""
     X = X / np.abs(X).max() if scale else X
     shape = X.shape[1:]
     if matrices is None:
         matrices = [np.eye(d) for axis, d in enumerate(shape) if axis != mode]
-    ridge = (1e-3 if shape[mode] < len(X) else 1e-2) if ridge is None else ridge
+    many_samples = shape[mode] < len(X)
+    solver = {"ridge": 1e-3 if many_samples else 1e-2, "watch_conjugate": many_samples, **solver}
     solved = [
-        _solve(slice_, lam, eta, ridge=ridge, **solver)
-        for slice_ in _slices(X - X.mean(axis=0), mode, matrices)
+        _solve(slice_, lam, eta, **solver) for slice_ in _slices(X - X.mean(axis=0), mode, matrices)
     ]
     operators = np.array([operator for operator, _ in solved])
     return SimpleNamespace(

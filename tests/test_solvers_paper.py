@@ -73,6 +73,31 @@ def test_operators_and_paths_equal_a_direct_loop(brute_force, n, is_complex, lam
     assert_array_equal(solution.converged, solution.n_iter < 100)
 
 
+@pytest.mark.parametrize("n", [40, 4], ids=["dense", "thin"])
+@pytest.mark.parametrize("share", [False, True])
+def test_watching_the_conjugate_changes_when_to_stop_and_nothing_else(brute_force, n, share):
+    slices = slices_of(n, 9, 8, is_complex=True, size=0.2)
+    params = {"tol": 1e-4, "watch_conjugate": True}
+    problems = SliceProblems(gram_of(slices, thin=n < 9), 0.5, 0.1)
+    solution = solve_paper(problems, ridge=1e-3, relative=share, **params)
+    expected = [
+        brute_force.solve(block, 0.5, 0.1, ridge=1e-3, share=share, **params) for block in slices
+    ]
+    assert_same_solution(solution, slices, expected)
+    plain = solve_paper(problems, ridge=1e-3, tol=1e-4, relative=share)
+    assert (plain.n_iter != solution.n_iter).any()
+    steps = min(plain.objective_path.shape[1], solution.objective_path.shape[1])
+    both = ~np.isnan(plain.objective_path[:, :steps] + solution.objective_path[:, :steps])
+    assert_allclose(
+        plain.objective_path[:, :steps][both], solution.objective_path[:, :steps][both], rtol=1e-12
+    )
+    real = SliceProblems(gram_of(slices.real, thin=n < 9), 0.5, 0.1)
+    watched, unwatched = (
+        solve_paper(real, ridge=1e-3, watch_conjugate=watch) for watch in (True, False)
+    )
+    assert_array_equal(watched.operators, unwatched.operators)
+
+
 @pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
 @pytest.mark.parametrize("ridge", [1e-3, 1e-2])
 @pytest.mark.parametrize("rank", [3, 9, 14])
