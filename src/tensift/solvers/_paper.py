@@ -137,16 +137,14 @@ def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -
     """Hermitian part of ``(S - eta/2 I) (S + D)^-1``, ``D = diag(weights)`` (`Derivative of A`)."""
     diagonal = np.arange(gram.size)
     if gram.thin:
-        # Woodbury: S (S + D)^-1 = F C^-1 F^H D^-1 with C = I + F^H D^-1 F, of the order of the
-        # samples. The Hermitian part is an elementwise scaling of F C^-1 F^H less a diagonal.
+        # Woodbury: S (S + D)^-1 = F C^-1 F^H D^-1 with C = I + F^H D^-1 F of the order of the
+        # samples, and (S + D)^-1 = D^-1 - D^-1 F C^-1 F^H D^-1.
         factor, inverse = gram.array, 1 / weights
-        transposed = adjoint(factor)
-        core = (transposed * inverse[:, None, :]) @ factor
+        weighted = factor * inverse[:, :, None]
+        core = adjoint(weighted) @ factor
         core[:, np.arange(core.shape[1]), np.arange(core.shape[1])] += 1
-        spread = factor @ np.linalg.solve(core, transposed)
-        mean = (inverse[:, :, None] + inverse[:, None, :]) / 2
-        result = spread * (mean + eta / 2 * inverse[:, :, None] * inverse[:, None, :])
-        result = (result + adjoint(result)) / 2
+        update = weighted @ np.linalg.solve(core, adjoint(factor + eta / 2 * weighted))
+        result = (update + adjoint(update)) / 2
         result[:, diagonal, diagonal] -= eta / 2 * inverse
         return result
     shifted = gram.array.copy()
