@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tensift.gram._tensor import GramTensor
 from tensift.solvers._problem import SliceProblems, column_norms
-from tensift.solvers._projection import adjoint, low_rank_psd_part
+from tensift.solvers._projection import adjoint, diagonal_of, low_rank_psd_part
 from tensift.solvers._solution import Solution
 from tensift.solvers._tracking import TrackedProjection
 from tensift.solvers._workers import map_blocks
@@ -135,21 +135,20 @@ def _solve_block(
 
 def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -> NDArray:
     """Hermitian part of ``(S - eta/2 I) (S + D)^-1``, ``D = diag(weights)`` (`Derivative of A`)."""
-    diagonal = np.arange(gram.size)
     if gram.thin:
         # Woodbury: S (S + D)^-1 = F C^-1 F^H D^-1 with C = I + F^H D^-1 F of the order of the
         # samples, and (S + D)^-1 = D^-1 - D^-1 F C^-1 F^H D^-1.
         factor, inverse = gram.array, 1 / weights
         weighted = factor * inverse[:, :, None]
         core = adjoint(weighted) @ factor
-        core[:, np.arange(core.shape[1]), np.arange(core.shape[1])] += 1
+        diagonal_of(core)[...] += 1
         update = weighted @ np.linalg.solve(core, adjoint(factor + eta / 2 * weighted))
         result = (update + adjoint(update)) / 2
-        result[:, diagonal, diagonal] -= eta / 2 * inverse
+        diagonal_of(result)[...] -= eta / 2 * inverse
         return result
     shifted = gram.array.copy()
-    shifted[:, diagonal, diagonal] += weights
+    diagonal_of(shifted)[...] += weights
     right = gram.array.copy()
-    right[:, diagonal, diagonal] -= eta / 2
+    diagonal_of(right)[...] -= eta / 2
     update = np.linalg.solve(shifted, right)
     return (update + adjoint(update)) / 2

@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = ["adjoint", "is_positive_definite", "low_rank_psd_part", "psd_part"]
+__all__ = [
+    "adjoint",
+    "diagonal_of",
+    "frobenius_norm",
+    "is_positive_definite",
+    "low_rank_psd_part",
+    "psd_part",
+]
 
 
 def psd_part(matrices: NDArray) -> NDArray:
@@ -78,3 +85,13 @@ def adjoint(matrices: NDArray) -> NDArray:
     """Conjugate transpose of every matrix in a stack."""
     swapped = np.swapaxes(matrices, -1, -2)
     return np.conj(swapped) if np.iscomplexobj(swapped) else swapped
+
+
+def diagonal_of(matrices: NDArray) -> NDArray:
+    """The diagonal of every matrix in a stack, as a view that can be written to."""
+    return np.einsum("...ii->...i", matrices)
+
+
+def frobenius_norm(matrices: NDArray) -> NDArray[np.float64]:
+    """Frobenius norm of every matrix in a stack."""
+    return np.sqrt(np.einsum("pij,pij->p", matrices.conj(), matrices).real)

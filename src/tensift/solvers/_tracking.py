@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.gram._tensor import squared_modulus
-from tensift.solvers._projection import adjoint, is_positive_definite
+from tensift.solvers._projection import adjoint, diagonal_of, frobenius_norm, is_positive_definite
 
 __all__ = ["TrackedProjection"]
 
@@ -82,29 +81,32 @@ class TrackedProjection:
         width = max(1, int(dimension.max()))
         inside = np.arange(width) < dimension
         outside = np.arange(matrices.shape[1]) >= dimension
-        unit = np.eye(matrices.shape[1], width) * inside[:, None, :]
+        scale = frobenius_norm(matrices) + np.finfo(float).tiny
         slope = self._slope[index, :, :width]
-        scale = np.sqrt(squared_modulus(matrices).sum(axis=(1, 2))) + np.finfo(float).tiny
 
         rotated = adjoint(basis) @ (matrices @ basis)
         diagonal = np.diagonal(rotated, axis1=1, axis2=2).real
         gap = diagonal[:, None, :width] - diagonal[:, :, None]
-        coupled = outside[:, :, None] & inside[:, None, :]
-        step = (coupled & (gap != 0)) / np.where(gap != 0, gap, 1)
+        gap[~(outside[:, :, None] & inside[:, None, :])] = np.inf
+        gap[gap == 0] = np.inf
+        step = 1 / gap
+        # Padding needs no care below: columns of zeros stay columns of zeros.
+        span = slope + np.eye(matrices.shape[1], width) * inside[:, None, :]
         for _ in range(_MAX_PASSES):
-            span = unit + slope
             image = rotated @ span
-            core = image[:, :width] * inside[:, :, None]
-            residual = (image - span @ core) * coupled
-            error = np.sqrt(squared_modulus(residual).sum(axis=(1, 2))) / scale
+            residual = image - span @ image[:, :width]
+            error = frobenius_norm(residual) / scale
             good = error < _ACCURACY
             hopeless = error > _HOPELESS
-            if np.all(good | hopeless):
+            if (good | hopeless).all():
                 break
-            step[hopeless] = 0
-            slope = slope + residual * step
+            if hopeless.any():
+                step[hopeless] = 0
+            residual *= step
+            span += residual
         if good.any():
-            self._slope[index, :, :width] = np.where(good[:, None, None], slope, 0)
+            slope = np.where(outside[:, :, None] & good[:, None, None], span, 0)
+            self._slope[index, :, :width] = slope
             sign = self._sign[index]
             parts, certified = _certified_parts(
                 matrices,
@@ -141,10 +143,10 @@ def _certified_parts(
     core *= sign[:, None, None]
     fine = is_positive_definite(core + padding)
     # Outside of the subspace the matrix has the other sign if this is definite.
-    core += scale[:, None, None] * np.eye(core.shape[1])
+    diagonal_of(core)[...] += scale[:, None]
     others = span @ core @ adjoint(span)
     others -= sign[:, None, None] * matrices
-    others[:, np.arange(others.shape[1]), np.arange(others.shape[1])] += 1e-13 * scale[:, None]
+    diagonal_of(others)[...] += 1e-13 * scale[:, None]
     fine &= is_positive_definite(others)
     many = sign < 0
     parts[many] = matrices[many] - parts[many]
