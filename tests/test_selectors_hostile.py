@@ -71,6 +71,7 @@ CASES = {
     "zeros": (fit(np.zeros((5, 3, 2))), ValueError, "X is constant.*no feature varies"),
     "equal samples": (fit(np.repeat(X[:1], 5, axis=0)), ValueError, "X is constant"),
     "equal complex samples": (fit(np.full((5, 3, 2), 1j)), ValueError, "X is constant"),
+    "masked values": (fit(np.ma.masked_less(X, 0)), ValueError, "X has masked values.*fill"),
     "one axis": (fit(np.arange(5.0)), ValueError, NOT_2D.format("1D")),
     "no axes": (fit(np.float64(3)), ValueError, NOT_2D.format("scalar")),
     "number": (fit(3.0), ValueError, NOT_2D.format("scalar")),
@@ -361,7 +362,8 @@ CASES = {
         "transform lists 1 specifications, but 2 modes",
     ),
     "no transforms": (fit(transform=[]), ValueError, "transform lists 0 specifications"),
-    "transforms of rows": (fit(ROWS, transform=["dct"]), ValueError, "but 0 modes"),
+    "transforms of rows": (fit(ROWS, transform=["dct"]), ValueError, "nothing to act on"),
+    "matrix for rows": (fit(ROWS, transform=np.eye(12)), ValueError, "nothing to act on"),
     "unknown in a list": (fit(transform=["magic"]), ValueError, r"transform\[0\]='magic'"),
     # Ranking
     "ties of other shape": (
@@ -406,6 +408,25 @@ def test_a_refused_chunk_leaves_the_sums_as_they_were(chunk):
     assert selector.n_samples_seen_ == 12
     assert_array_equal(selector.scores_, scores)
     assert_allclose(selector.partial_fit(X).scores_, selector.fit(np.r_[X, X]).scores_, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "params", [{"orientation": 1}, {"transform": "dct"}, {"transform": 2 * np.eye(3)}]
+)
+def test_what_the_first_chunk_fixed_cannot_change(params):
+    selector = STPCASelector(2, lam=1, eta=1, transform=np.eye(3)).partial_fit(X)
+    selector.set_params(transform=np.eye(3)).partial_fit(X)
+    with pytest.raises(ValueError, match="orientation or transform changed since the first chunk"):
+        selector.set_params(**params).partial_fit(X)
+    assert selector.n_samples_seen_ == 24
+
+
+def test_a_first_chunk_of_impossible_size_fits_nothing():
+    selector = STPCASelector(2)
+    with pytest.raises(ValueError, match=r"X has values above 1e\+100"):
+        selector.partial_fit(1e200 * X)
+    with pytest.raises(NotFittedError):
+        selector.get_support()
 
 
 @pytest.mark.parametrize("shape", [(12, 4, 3), (12, 12)])

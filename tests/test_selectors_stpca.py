@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tensift import STPCASelector
 from tensift.algebra import make_transform
 
-TOLERANCE = 1e-8
+TOLERANCE = 1e-9
 
 
 def samples(shape, n=25, *, seed=0, is_complex=False):

@@ -10,7 +10,7 @@ from tensift.solvers import SliceProblems, Solution, solve_paper
 from tensift.solvers._problem import column_norms
 
 EPS = float(np.finfo(float).eps)
-TOLERANCE = 1e-8  # the agreement asked of objectives; step counts must be the same
+TOLERANCE = 1e-9  # the agreement asked of objectives; step counts must be the same
 
 
 def slices_of(n, q, p, *, seed=0, is_complex=False, size=0.3):

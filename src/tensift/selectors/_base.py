@@ -88,6 +88,10 @@ class TensorSelector(SelectorMixin, BaseEstimator):
 
         With ``reset`` the shape is learned, otherwise it must be the one learned before.
         """
+        if np.ma.is_masked(X):
+            raise ValueError(
+                "X has masked values, which would be taken as they are; fill them first"
+            )
         complex_rows = self.feature_shape is not None and np.iscomplexobj(X)
         if _n_axes(X) > 2 or complex_rows:
             X = _check_tensor(X, min_samples)

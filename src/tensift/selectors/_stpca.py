@@ -214,8 +214,9 @@ class STPCASelector(TensorSelector):
         self
         """
         samples = self._validate_samples(X, reset=True)
-        self._moments = Moments(self._orient(samples))
-        self._take_in(samples)
+        _check_magnitude(samples)
+        self._moments = Moments(self._orient(samples)).update(samples)
+        self.n_samples_seen_ = self._moments.count
         self._solve()
         return self
 
@@ -235,17 +236,25 @@ class STPCASelector(TensorSelector):
         self
         """
         first = not hasattr(self, "_moments")
-        if is_data_driven(vars(self)["transform"]):
+        samples = self._validate_samples(X, reset=first, min_samples=1)
+        _check_magnitude(samples)
+        spec = vars(self)["transform"]
+        if is_data_driven(spec) and samples.ndim > 2:
             raise ValueError(
                 "transform='eigen' is computed from all samples, which partial_fit never sees "
                 "together; use fit, or pass the matrix itself as transform"
             )
-        samples = self._validate_samples(X, reset=first, min_samples=1)
         if first:
             self._moments = Moments(self._orient(samples))
         elif np.iscomplexobj(samples) and self._moments.orientation.real_data:
             raise ValueError("X is complex, but the samples before it were real; pass one kind")
-        self._take_in(samples)
+        elif not _same((self.orientation, spec), self._oriented_by):
+            raise ValueError(
+                "orientation or transform changed since the first chunk, which fixed them; use "
+                "fit, or begin anew with a clone"
+            )
+        self._moments.update(samples)
+        self.n_samples_seen_ = self._moments.count
         for name in _RESULTS:  # stale: solved again when next read
             self.__dict__.pop(name, None)
         return self
@@ -294,23 +303,21 @@ class STPCASelector(TensorSelector):
         n_modes = len(self.feature_shape_)
         mode = self.orientation_ = resolve_mode("orientation", self.orientation, n_modes)
         others = [axis for axis in range(n_modes) if axis != mode]
+        spec = vars(self)["transform"]
+        if not others and not isinstance(spec, str):
+            raise ValueError(
+                "transform has nothing to act on: samples have one mode, which is reconstructed; "
+                "leave it at 'identity', or give the samples' shape as feature_shape"
+            )
+        self._oriented_by = (self.orientation, spec)
         transforms = make_transforms(
-            vars(self)["transform"],
+            spec,
             [self.feature_shape_[axis] for axis in others],
             data=samples,
             axes=[axis + 1 for axis in others],
             random_state=self.random_state,
         )
         return Orientation(self.feature_shape_, mode, transforms, not np.iscomplexobj(samples))
-
-    def _take_in(self, samples: NDArray) -> None:
-        if largest_modulus(samples) > _LARGEST:
-            raise ValueError(
-                f"X has values above {_LARGEST:.0e}, too large for sums of squares; use "
-                "larger units"
-            )
-        self._moments.update(samples)
-        self.n_samples_seen_ = self._moments.count
 
     def _solve(self) -> None:
         """Solve the slices from the moments and score the features."""
@@ -377,6 +384,22 @@ class STPCASelector(TensorSelector):
                 "same operator score; they are ordered by their standard deviation. Use "
                 "score='energy' for scores that tell them apart"
             )
+
+
+def _check_magnitude(samples: NDArray) -> None:
+    if largest_modulus(samples) > _LARGEST:
+        raise ValueError(
+            f"X has values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
+        )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two specifications of a transform, or tuples of them, say the same."""
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return one is other or (isinstance(one, str | Integral) and one == other)
 
 
 # After the class is made: scikit-learn wraps the methods it finds while making it.
