@@ -20,9 +20,10 @@ class TrackedProjection:
     The projection needs the invariant subspace of the positive or of the negative eigenvalues,
     whichever is smaller, not single eigenvectors. In the eigenbasis of the last decomposition
     that subspace is spanned by ``[I; X]`` with a small ``X``, which solves a Riccati equation
-    and is followed from step to step by products alone. Each result is certified: a small
-    residual shows that the subspace is invariant, two Cholesky factorisations that eigenvalues
-    inside and outside of it have the right signs. What fails is decomposed afresh by ``eigh``.
+    and is followed from step to step by products alone. Reflecting what lies in the subspace
+    gives the modulus ``|H|``, and ``(H + |H|) / 2`` is the projection. Each result is certified:
+    a small residual shows that the subspace is invariant, a Cholesky factorisation of ``|H|``
+    that all eigenvalues are on their right sides. What fails is decomposed afresh by ``eigh``.
 
     Parameters
     ----------
@@ -104,50 +105,15 @@ class TrackedProjection:
                 step[hopeless] = 0
             residual *= step
             span += residual
-        if good.any():
-            slope = np.where(outside[:, :, None] & good[:, None, None], span, 0)
-            self._slope[index, :, :width] = slope
-            sign = self._sign[index]
-            parts, certified = _certified_parts(
-                matrices,
-                basis @ span,
-                adjoint(span) @ span,
-                adjoint(span) @ image,
-                inside,
-                sign,
-                scale,
-            )
-            return parts, good & certified
-        return matrices, good
-
-
-def _certified_parts(
-    matrices: NDArray,
-    span: NDArray,
-    gram: NDArray,
-    core: NDArray,
-    inside: NDArray[np.bool_],
-    sign: NDArray[np.float64],
-    scale: NDArray[np.float64],
-) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Semidefinite parts from a basis of an invariant subspace, and whether the signs are right.
-
-    `gram` and `core` are ``span^H span`` and ``span^H matrices span``; columns that are not
-    `inside` are padding.
-    """
-    padding = np.eye(gram.shape[1]) * ~inside[:, None, :]
-    metric = np.linalg.inv(gram + padding)
-    core = metric @ core @ metric
-    core = (core + adjoint(core)) / 2
-    parts = span @ core @ adjoint(span)
-    core *= sign[:, None, None]
-    fine = is_positive_definite(core + padding)
-    # Outside of the subspace the matrix has the other sign if this is definite.
-    diagonal_of(core)[...] += scale[:, None]
-    others = span @ core @ adjoint(span)
-    others -= sign[:, None, None] * matrices
-    diagonal_of(others)[...] += 1e-13 * scale[:, None]
-    fine &= is_positive_definite(others)
-    many = sign < 0
-    parts[many] = matrices[many] - parts[many]
-    return parts, fine
+        self._slope[index, :, :width] = span * (outside & good[:, None])[:, :, None]
+        if not good.any():
+            return matrices, good
+        metric = np.linalg.inv(adjoint(span) @ span + np.eye(width) * ~inside[:, None, :])
+        core = metric @ (adjoint(span) @ image) @ metric
+        span = basis @ span
+        modulus = span @ (core + adjoint(core)) @ adjoint(span)
+        modulus -= matrices
+        modulus *= self._sign[index][:, None, None]
+        parts = (matrices + modulus) / 2
+        diagonal_of(modulus)[...] += 1e-13 * scale[:, None]  # eigenvalues that vanish pass
+        return parts, good & is_positive_definite(modulus)
