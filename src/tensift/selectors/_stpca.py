@@ -112,6 +112,9 @@ class STPCASelector(TensorSelector):
     -----
     After `partial_fit` the slices are solved when a result is first read, not after every chunk.
 
+    `transform` and `score` name parameters and, as scikit-learn has it, methods. Read from an
+    instance they are the methods; ``get_params`` and ``set_params`` see the parameters.
+
     The start is ``A = I / 2`` where the program draws a random diagonal. For complex slices the
     program watches the objective of the conjugate operator when it decides to stop; this is
     followed, but `objective_` is that of the operators themselves.

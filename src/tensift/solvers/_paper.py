@@ -99,7 +99,7 @@ def _solve_block(
     """Step a stack of slices together; a slice leaves the stack when it has converged."""
     n_slices, size = problems.gram.n_slices, problems.gram.size
     operators = np.empty((n_slices, size, size), problems.gram.array.dtype)
-    path = np.full((n_slices, max_iter), np.nan)
+    path = []
     converged = np.zeros(n_slices, bool)
 
     project = TrackedProjection(n_slices, size, operators.dtype)
@@ -113,7 +113,8 @@ def _solve_block(
         current = low_rank_psd_part(update) if problems.gram.thin else project(update)
         norms = column_norms(current)
         value = problems.value(current, norms)
-        path[active, step] = value
+        path.append(np.full(n_slices, np.nan))
+        path[-1][active] = value
         if watch_conjugate and np.iscomplexobj(current):
             value = problems.value(current.conj(), norms)
         change = np.abs(value - previous)
@@ -130,7 +131,7 @@ def _solve_block(
             problems = problems[going]
             project.keep(going)
         previous = value
-    return Solution(operators, path[:, : step + 1].copy(), converged)
+    return Solution(operators, np.stack(path, axis=1), converged)
 
 
 def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -> NDArray:
