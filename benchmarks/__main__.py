@@ -1,0 +1,62 @@
+"""Run benchmarks: ``python -m benchmarks [name ...]`` from the root of the repository."""
+
+import argparse
+import importlib
+import sys
+import time
+
+from benchmarks._environment import describe_environment
+from benchmarks._results import write_results
+
+BENCHMARKS = {
+    "fit": "our fit beside a plain transcription of the authors' algorithm",
+    "rivals": "our fit beside sparse PCA and the Laplacian score",
+    "memory": "peak memory against the number of samples",
+    "growth": "time against samples, features of a slice and slices",
+    "workers": "one worker against two, and the threads they use",
+    "synthetic": "how often the known features of synthetic data come first",
+    "asch": "correct channels of ASCH over the paper's grid (minutes; only when named)",
+}
+ONLY_WHEN_NAMED = {"asch"}
+
+
+def main(arguments=None):
+    listing = "\n".join(f"  {name:10} {what}" for name, what in BENCHMARKS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=f"Benchmarks:\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="name", help="all but the slow ones by default")
+    parser.add_argument("--repeats", type=int, default=7, help="rounds of each timing (7)")
+    parser.add_argument(
+        "--output", default="benchmarks/results", help="folder of the tables (benchmarks/results)"
+    )
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    if options.repeats < 1:
+        parser.error(f"--repeats must be at least 1; got {options.repeats}")
+    names = options.names or [name for name in BENCHMARKS if name not in ONLY_WHEN_NAMED]
+
+    environment = describe_environment()
+    for key, value in environment.items():
+        print(f"{key}: {value}")
+    failures = []
+    for name in names:
+        start = time.perf_counter()
+        tables = importlib.import_module(f"benchmarks.{name}").run(options.repeats)
+        write_results(options.output, name, tables, environment)
+        for table in tables.values():
+            if not table.csv_only:
+                print("\n" + table.markdown(), flush=True)
+            failures += [f"{name}: {failure}" for failure in table.failures]
+        print(f"({name} took {time.perf_counter() - start:.0f} s)", flush=True)
+    for failure in failures:
+        print(f"not as it should be: {failure}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""One worker against two, and how many threads a fit really uses."""
+
+import threading
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from benchmarks._data import load
+from benchmarks._environment import n_cores
+from benchmarks._results import Table
+from benchmarks._timing import interleave
+from tensift import STPCASelector
+
+SAMPLING_SECONDS = 0.002
+
+
+def run(repeats):
+    X, source = load("JAFFE")
+    contestants = {n: (lambda n=n: STPCASelector(n_jobs=n).fit(X)) for n in (1, 2)}
+    timings = interleave(contestants, repeats)
+    same = np.array_equal(*(timings.returned[n].scores_ for n in (1, 2)))
+    table = Table("Workers")
+    for n in (1, 2):
+        workers, threads, product = _watch(contestants[n])
+        ratio, low, high = timings.ratio(1, n)
+        table.rows.append(
+            {
+                "data": "JAFFE",
+                "source": source,
+                "n_jobs": n,
+                "min s": timings.best(n),
+                "median s": timings.median(n),
+                "speed-up": ratio,
+                "range": f"{low:.2f} to {high:.2f}",
+                "rounds": timings.rounds,
+                "most workers": workers,
+                "BLAS threads beside them": threads,
+                "most workers x threads": product,
+                "cores": n_cores(),
+            }
+        )
+        if product > n_cores():
+            table.failures.append(f"n_jobs={n}: {product} threads on {n_cores()} cores")
+    if not same:
+        table.failures.append("scores depend on n_jobs")
+    table.notes = [
+        "threads are read every 2 ms in one further, untimed fit; a fit without a pool of "
+        "workers counts as one worker",
+        f"scores with one and two workers are {'identical' if same else 'different'}",
+    ]
+    return {"": table}
+
+
+def _watch(fit):
+    """The most workers, BLAS threads while there were that many, and the largest product."""
+    libraries = ThreadpoolController().select(user_api="blas")
+    before = threading.active_count() + 1  # with the watching thread
+    seen = [(1, 1)]
+    ended = threading.Event()
+
+    def blas_threads():
+        return max(library["num_threads"] for library in libraries.info())
+
+    def watch():
+        while not ended.wait(SAMPLING_SECONDS):
+            # The limit is set before workers start and lifted after they end: read it on both
+            # sides of the count, so that a change in between is not taken for an excess.
+            threads = blas_threads()
+            workers = max(1, threading.active_count() - before)
+            seen.append((workers, min(threads, blas_threads())))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        fit()
+    finally:
+        ended.set()
+        watcher.join()
+    most = max(workers for workers, _ in seen)
+    beside = max(threads for workers, threads in seen if workers == most)
+    return most, beside, max(workers * threads for workers, threads in seen)
