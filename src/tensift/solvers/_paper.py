@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from tensift.solvers._workers import map_blocks
 
 __all__ = ["solve_paper"]
 
-_BLOCK_ELEMENTS = 2**16  # of a stack solved together: large enough to batch, small enough to cache
+_BLOCK_ELEMENTS = 100_000  # of a stack solved together: enough to batch, few enough to cache
 
 
 def solve_paper(
@@ -80,9 +81,9 @@ def solve_paper(
         return _solve_block(block, ridge, smoothing, tol, relative, max_iter, watch_conjugate)
 
     gram = problems.gram
-    rows = max(1, _BLOCK_ELEMENTS // gram.size**2)
-    starts = range(0, gram.n_slices, rows)
-    blocks = [problems[start : start + rows] for start in starts]
+    n_blocks = -(-gram.n_slices * gram.size**2 // _BLOCK_ELEMENTS)
+    ends = np.linspace(0, gram.n_slices, min(n_blocks, gram.n_slices) + 1).astype(int)
+    blocks = [problems[start:end] for start, end in pairwise(ends)]
     parts = map_blocks(solve_block, blocks, n_jobs, gram.n_slices, callback)
     return Solution.concatenate(parts)
 

@@ -10,7 +10,7 @@ from tensift.solvers._projection import adjoint, diagonal_of, frobenius_norm, is
 __all__ = ["TrackedProjection"]
 
 _ACCURACY = 1e-11  # of the subspace: residual over the norm of the matrix
-_MAX_PASSES = 8
+_MAX_PASSES = 10
 _HOPELESS = 0.2  # a residual from which a new decomposition is the shorter way
 
 
