@@ -72,6 +72,11 @@ CASES = {
     "equal samples": (fit(np.repeat(X[:1], 5, axis=0)), ValueError, "X is constant"),
     "equal complex samples": (fit(np.full((5, 3, 2), 1j)), ValueError, "X is constant"),
     "masked values": (fit(np.ma.masked_less(X, 0)), ValueError, "X has masked values.*fill"),
+    "copies of features in large units": (
+        fit(1e9 * np.concatenate([X, X], axis=1), scale=None),
+        ValueError,
+        "features of X depend on one another.*use scale='max'",
+    ),
     "one axis": (fit(np.arange(5.0)), ValueError, NOT_2D.format("1D")),
     "no axes": (fit(np.float64(3)), ValueError, NOT_2D.format("scalar")),
     "number": (fit(3.0), ValueError, NOT_2D.format("scalar")),

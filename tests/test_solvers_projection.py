@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tensift.solvers import psd_part
+from tensift.solvers._inverse import inverse_of_definite
 
 TOLERANCE = 1e-12
 
@@ -134,3 +135,19 @@ def test_input_is_neither_modified_nor_returned():
 
 def test_an_empty_stack_stays_empty():
     assert psd_part(np.zeros((0, 3, 3))).shape == (0, 3, 3)
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 5, 12, 13, 24, 25, 64])
+@pytest.mark.parametrize("condition", [1e1, 1e6, 1e10])
+def test_inverse_of_definite_matrices_is_as_accurate_as_a_solve(size, is_complex, condition):
+    rng = np.random.default_rng(size)
+    shape = (3, size, size)
+    matrices = rng.normal(size=shape) + (1j * rng.normal(size=shape) if is_complex else 0)
+    vectors = np.linalg.qr(matrices)[0]
+    values = np.geomspace(1, condition, size)
+    matrices = (vectors * values) @ np.conj(np.swapaxes(vectors, 1, 2))
+    matrices = (matrices + np.conj(np.swapaxes(matrices, 1, 2))) / 2
+    truth = (vectors / values) @ np.conj(np.swapaxes(vectors, 1, 2))
+    error = np.abs(inverse_of_definite(matrices) - truth).max()
+    assert error <= 1e-15 * condition * size

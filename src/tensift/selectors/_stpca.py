@@ -339,7 +339,13 @@ class STPCASelector(TensorSelector):
         gram = moments.gram()
         if self.scale == "max":
             gram = gram.scaled(1 / moments.peak)
-        solution = self._run_solver(SliceProblems(gram, float(self.lam), float(self.eta)))
+        try:
+            solution = self._run_solver(SliceProblems(gram, float(self.lam), float(self.eta)))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                "features of X depend on one another beyond working precision, and its values are "
+                "too large for the ridge to help; use scale='max', smaller units or a larger lam"
+            ) from error
 
         norms = orientation.expand(column_norms(solution.operators))
         scores = orientation.spread_over_features(norms**2)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.gram._tensor import GramTensor
+from tensift.solvers._inverse import inverse_of_definite
 from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._projection import adjoint, diagonal_of, low_rank_psd_part
 from tensift.solvers._solution import Solution
@@ -81,7 +82,9 @@ def solve_paper(
         return _solve_block(block, ridge, smoothing, tol, relative, max_iter, watch_conjugate)
 
     gram = problems.gram
-    n_blocks = -(-gram.n_slices * gram.size**2 // _BLOCK_ELEMENTS)
+    n_blocks = 1
+    while n_blocks < gram.n_slices and n_blocks * _BLOCK_ELEMENTS < gram.n_slices * gram.size**2:
+        n_blocks *= 2  # powers of two share out evenly to workers
     ends = np.linspace(0, gram.n_slices, min(n_blocks, gram.n_slices) + 1).astype(int)
     blocks = [problems[start:end] for start, end in pairwise(ends)]
     parts = map_blocks(solve_block, blocks, n_jobs, gram.n_slices, callback)
@@ -150,7 +153,12 @@ def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -
         return result
     shifted = gram.array.copy()
     diagonal_of(shifted)[...] += weights
-    right = gram.array.copy()
-    diagonal_of(right)[...] -= eta / 2
-    update = np.linalg.solve(shifted, right)
-    return (update + adjoint(update)) / 2
+    inverse = inverse_of_definite(shifted)
+    # S (S + D)^-1 = I - D (S + D)^-1: off the diagonal the Hermitian part is a scaling of the
+    # inverse. On it the left side is taken, which does not cancel where columns have collapsed.
+    fitted = np.einsum("pij,pji->pi", gram.array, inverse).real
+    diagonal = fitted - eta / 2 * diagonal_of(inverse).real
+    half = -(weights + eta / 2) / 2
+    inverse *= half[:, :, None] + half[:, None, :]
+    diagonal_of(inverse)[...] = diagonal
+    return inverse

@@ -56,7 +56,7 @@ class SliceProblems:
             energy = np.sum(squared_modulus(reconstructed), axis=(1, 2))
         else:
             fit = np.trace(reconstructed, axis1=1, axis2=2).real
-            energy = np.sum((operators.conj() * reconstructed).real, axis=(1, 2))
+            energy = np.einsum("pij,pij->p", operators.conj(), reconstructed).real
         trace = np.trace(operators, axis1=1, axis2=2).real
         loss = self.gram.trace() - 2 * fit + energy
         return loss + self.lam * norms.sum(axis=1) + self.eta * trace
@@ -64,4 +64,4 @@ class SliceProblems:
 
 def column_norms(operators: NDArray) -> NDArray[np.float64]:
     """Euclidean norms of the columns of every operator, ``(p, q)``."""
-    return np.sqrt(squared_modulus(operators).sum(axis=1))
+    return np.sqrt(np.einsum("pij,pij->pj", operators.conj(), operators).real)

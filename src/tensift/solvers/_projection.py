@@ -13,6 +13,7 @@ __all__ = [
     "is_positive_definite",
     "low_rank_psd_part",
     "psd_part",
+    "take",
 ]
 
 
@@ -61,7 +62,7 @@ def low_rank_psd_part(matrices: NDArray) -> NDArray:
 def is_positive_definite(matrices: NDArray) -> NDArray[np.bool_]:
     """Which Hermitian matrices of a stack have a Cholesky factorisation."""
     # A positive diagonal is necessary and settles most indefinite matrices without LAPACK.
-    definite = np.all(np.diagonal(matrices, axis1=1, axis2=2).real > 0, axis=1)
+    definite = np.all(diagonal_of(matrices).real > 0, axis=1)
     _clear_failures(matrices, np.flatnonzero(definite), definite)
     return definite
 
@@ -71,7 +72,7 @@ def _clear_failures(matrices: NDArray, index: NDArray, definite: NDArray[np.bool
     if not len(index):
         return
     try:
-        np.linalg.cholesky(matrices[index])
+        np.linalg.cholesky(take(matrices, index))
     except np.linalg.LinAlgError:
         if len(index) == 1:
             definite[index] = False
@@ -85,6 +86,11 @@ def adjoint(matrices: NDArray) -> NDArray:
     """Conjugate transpose of every matrix in a stack."""
     swapped = np.swapaxes(matrices, -1, -2)
     return np.conj(swapped) if np.iscomplexobj(swapped) else swapped
+
+
+def take(matrices: NDArray, index: NDArray) -> NDArray:
+    """Some matrices of a stack by their increasing indices; the stack itself if that is all."""
+    return matrices if len(index) == len(matrices) else matrices[index]
 
 
 def diagonal_of(matrices: NDArray) -> NDArray:

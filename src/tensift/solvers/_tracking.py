@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.solvers._projection import adjoint, diagonal_of, frobenius_norm, is_positive_definite
+from tensift.solvers._projection import (
+    adjoint,
+    diagonal_of,
+    frobenius_norm,
+    is_positive_definite,
+    take,
+)
 
 __all__ = ["TrackedProjection"]
 
@@ -55,7 +61,9 @@ class TrackedProjection:
         todo[definite] = False
         tracked = np.flatnonzero(self._ready)
         if len(tracked):
-            parts, fine = self._follow(matrices[tracked], tracked)
+            parts, fine = self._follow(take(matrices, tracked), tracked)
+            if fine.all() and len(fine) == len(matrices):
+                return parts
             result[tracked] = parts
             todo[tracked] = ~fine
         rest = np.flatnonzero(todo)
@@ -78,7 +86,7 @@ class TrackedProjection:
 
     def _follow(self, matrices: NDArray, index: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
         """The semidefinite parts by the tracked subspaces, and which of them are certified."""
-        basis, dimension = self._basis[index], self._width[index][:, None]
+        basis, dimension = take(self._basis, index), self._width[index][:, None]
         width = max(1, int(dimension.max()))
         inside = np.arange(width) < dimension
         outside = np.arange(matrices.shape[1]) >= dimension
