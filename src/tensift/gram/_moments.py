@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._stacks import adjoint, squared_modulus
 from tensift.gram._orientation import Orientation
-from tensift.gram._tensor import GramTensor, squared_modulus
+from tensift.gram._tensor import GramTensor
 
 __all__ = ["Moments"]
 
@@ -89,7 +90,7 @@ class Moments:
         """Add the thin factors to the dense Gram matrices and drop them."""
         while self._columns:
             columns = self._columns.pop()
-            product = columns @ np.conj(np.swapaxes(columns, 1, 2))
+            product = columns @ adjoint(columns)
             if self._scatter is None:
                 self._scatter = product
             else:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._stacks import adjoint, squared_modulus
+
 __all__ = ["GramTensor"]
 
 
@@ -51,7 +53,7 @@ class GramTensor:
         """The Gram matrices, ``(p, q, q)``."""
         if not self.thin:
             return self.array
-        return self.array @ np.conj(np.swapaxes(self.array, 1, 2))
+        return self.array @ adjoint(self.array)
 
     def trace(self) -> NDArray[np.float64]:
         """``Tr(S_j)``, ``(p,)``."""
@@ -62,10 +64,3 @@ class GramTensor:
     def scaled(self, factor: float) -> GramTensor:
         """The Gram tensor of the data multiplied by `factor`."""
         return GramTensor(self.array * (factor if self.thin else factor**2), self.thin)
-
-
-def squared_modulus(values: NDArray) -> NDArray[np.float64]:
-    """``|z|**2``, without the square root that ``abs`` takes."""
-    if np.iscomplexobj(values):
-        return values.real**2 + values.imag**2
-    return values * values

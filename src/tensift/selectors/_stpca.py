@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._progress import progress_bar
+from tensift._stacks import squared_modulus
 from tensift._warnings import warn_user
 from tensift.algebra import is_data_driven, make_transforms
 from tensift.gram import Moments, Orientation
 from tensift.gram._moments import largest_modulus
-from tensift.gram._tensor import squared_modulus
 from tensift.selectors._base import TensorSelector, resolve_mode
 from tensift.selectors._parameter_and_method import ParameterAndMethod
 from tensift.solvers import SliceProblems, Solution, solve_paper

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.solvers._projection import adjoint
+from tensift._stacks import adjoint
 
 __all__ = ["inverse_of_definite"]
 

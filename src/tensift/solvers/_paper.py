@@ -8,10 +8,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._stacks import adjoint, diagonal_of
 from tensift.gram._tensor import GramTensor
 from tensift.solvers._inverse import inverse_of_definite
 from tensift.solvers._problem import SliceProblems, column_norms
-from tensift.solvers._projection import adjoint, diagonal_of, low_rank_psd_part
+from tensift.solvers._projection import low_rank_psd_part
 from tensift.solvers._solution import Solution
 from tensift.solvers._tracking import TrackedProjection
 from tensift.solvers._workers import map_blocks

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.gram._tensor import GramTensor, squared_modulus
+from tensift._stacks import squared_modulus
+from tensift.gram._tensor import GramTensor
 
 __all__ = ["SliceProblems"]
 

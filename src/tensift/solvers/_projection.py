@@ -6,15 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = [
-    "adjoint",
-    "diagonal_of",
-    "frobenius_norm",
-    "is_positive_definite",
-    "low_rank_psd_part",
-    "psd_part",
-    "take",
-]
+from tensift._stacks import adjoint, diagonal_of, take
+
+__all__ = ["is_positive_definite", "low_rank_psd_part", "psd_part"]
 
 
 def psd_part(matrices: NDArray) -> NDArray:
@@ -80,24 +74,3 @@ def _clear_failures(matrices: NDArray, index: NDArray, definite: NDArray[np.bool
             half = len(index) // 2
             _clear_failures(matrices, index[:half], definite)
             _clear_failures(matrices, index[half:], definite)
-
-
-def adjoint(matrices: NDArray) -> NDArray:
-    """Conjugate transpose of every matrix in a stack."""
-    swapped = np.swapaxes(matrices, -1, -2)
-    return np.conj(swapped) if np.iscomplexobj(swapped) else swapped
-
-
-def take(matrices: NDArray, index: NDArray) -> NDArray:
-    """Some matrices of a stack by their increasing indices; the stack itself if that is all."""
-    return matrices if len(index) == len(matrices) else matrices[index]
-
-
-def diagonal_of(matrices: NDArray) -> NDArray:
-    """The diagonal of every matrix in a stack, as a view that can be written to."""
-    return np.einsum("...ii->...i", matrices)
-
-
-def frobenius_norm(matrices: NDArray) -> NDArray[np.float64]:
-    """Frobenius norm of every matrix in a stack."""
-    return np.sqrt(np.einsum("pij,pij->p", matrices.conj(), matrices).real)

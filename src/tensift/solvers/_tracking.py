@@ -5,17 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.solvers._projection import (
-    adjoint,
-    diagonal_of,
-    frobenius_norm,
-    is_positive_definite,
-    take,
-)
+from tensift._stacks import adjoint, diagonal_of, frobenius_norm, take
+from tensift.solvers._projection import is_positive_definite
 
 __all__ = ["TrackedProjection"]
 
-_ACCURACY = 1e-11  # of the subspace: residual over the norm of the matrix
+_ACCURACY = 1e-10  # of the subspace: residual over the norm of the matrix
 _MAX_PASSES = 10
 _HOPELESS = 0.2  # a residual from which a new decomposition is the shorter way
 

@@ -1,0 +1,36 @@
+"""Linear algebra on stacks of matrices, ``(p, rows, columns)``, that NumPy has no name for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["adjoint", "diagonal_of", "frobenius_norm", "squared_modulus", "take"]
+
+
+def adjoint(matrices: NDArray) -> NDArray:
+    """Conjugate transpose of every matrix; a view if they are real."""
+    swapped = np.swapaxes(matrices, -1, -2)
+    return np.conj(swapped) if np.iscomplexobj(swapped) else swapped
+
+
+def diagonal_of(matrices: NDArray) -> NDArray:
+    """The diagonal of every matrix, as a view that can be written to."""
+    return np.einsum("...ii->...i", matrices)
+
+
+def frobenius_norm(matrices: NDArray) -> NDArray[np.float64]:
+    """Frobenius norm of every matrix."""
+    return np.sqrt(np.einsum("pij,pij->p", matrices.conj(), matrices).real)
+
+
+def squared_modulus(values: NDArray) -> NDArray[np.float64]:
+    """``|z|**2``, without the square root that ``abs`` takes."""
+    if np.iscomplexobj(values):
+        return values.real**2 + values.imag**2
+    return values * values
+
+
+def take(matrices: NDArray, index: NDArray) -> NDArray:
+    """Some matrices by their increasing indices; the stack itself, not a copy, if that is all."""
+    return matrices if len(index) == len(matrices) else matrices[index]
