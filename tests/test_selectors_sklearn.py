@@ -33,6 +33,7 @@ CONFIGURATIONS = [
     "STPCASelector(0.3, orientation=-1, convention='paper', scale=None, feature_mode=0)",
     "STPCASelector(2, transform='haar', lam=0, eta=0, max_iter=3, n_jobs=2)",
     "STPCASelector(0.5, transform='eigen')",
+    "STPCASelector(0.5, solver='exact')",
 ]
 TOO_MANY = "ignore:n_features_to_select=.* is more than:UserWarning"
 ARRAY_API = "check_array_api_input"  # runs with SCIPY_ARRAY_API set before SciPy is imported

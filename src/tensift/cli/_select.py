@@ -108,6 +108,10 @@ def _add_method_arguments(group: Any) -> None:
         "--eta", type=non_negative, default=10.0, help="weight of the trace (default: 10)"
     )
     group.add_argument(
+        "--solver", choices=("paper", "exact"), default="paper",
+        help="the authors' iteration, or the certified optimum (default: paper)",
+    )  # fmt: skip
+    group.add_argument(
         "--feature-mode", type=mode_or_none, metavar="MODE", default=_FROM_FILE,
         help="the mode whose indices are the features, or none for elements (default: what the "
         "file says, else none)",
@@ -122,10 +126,15 @@ def _add_method_arguments(group: Any) -> None:
         help="divide the data by their largest absolute value, or leave them (default: max)",
     )  # fmt: skip
     group.add_argument(
-        "--tol", type=non_negative, help="stop when the objective changes by less (default: 1e-5)"
-    )
+        "--tol", type=non_negative,
+        help="paper: stop when the objective changes by less (default: 1e-5); exact: the relative "
+        "duality gap to reach (default: 1e-6)",
+    )  # fmt: skip
     group.add_argument(
-        "--max-iter", type=positive_int, metavar="N", help="steps at most (default: 100)"
+        "--max-iter",
+        type=positive_int,
+        metavar="N",
+        help="steps at most (default: 100; exact 1000)",
     )
     group.add_argument(
         "--stopping", choices=("absolute", "relative"), default="absolute",
@@ -212,6 +221,7 @@ def _parameters(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[s
         "eta": arguments.eta,
         "feature_mode": feature_mode,
         "score": arguments.score,
+        "solver": arguments.solver,
         "scale": None if arguments.scale == "none" else arguments.scale,
         "tol": arguments.tol,
         "max_iter": arguments.max_iter,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,9 @@ from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._projection import low_rank_psd_part
 from tensift.solvers._solution import Solution
 from tensift.solvers._tracking import TrackedProjection
-from tensift.solvers._workers import map_blocks
+from tensift.solvers._workers import map_slices
 
 __all__ = ["solve_paper"]
-
-_BLOCK_ELEMENTS = 100_000  # of a stack solved together: enough to batch, few enough to cache
 
 
 def solve_paper(
@@ -82,14 +79,7 @@ def solve_paper(
     def solve_block(block: SliceProblems) -> Solution:
         return _solve_block(block, ridge, smoothing, tol, relative, max_iter, watch_conjugate)
 
-    gram = problems.gram
-    n_blocks = 1
-    while n_blocks < gram.n_slices and n_blocks * _BLOCK_ELEMENTS < gram.n_slices * gram.size**2:
-        n_blocks *= 2  # powers of two share out evenly to workers
-    ends = np.linspace(0, gram.n_slices, min(n_blocks, gram.n_slices) + 1).astype(int)
-    blocks = [problems[start:end] for start, end in pairwise(ends)]
-    parts = map_blocks(solve_block, blocks, n_jobs, gram.n_slices, callback)
-    return Solution.concatenate(parts)
+    return map_slices(solve_block, problems, n_jobs, callback)
 
 
 def _solve_block(

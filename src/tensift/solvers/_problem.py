@@ -17,8 +17,8 @@ __all__ = ["SliceProblems"]
 class SliceProblems:
     """One convex problem a slice (equation `STPCA-MP: matrix form`).
 
-    ``min  Tr((I - A) S (I - A)^H) + lam ||A||_{2,1} + eta Tr(A)`` over Hermitian ``A >= 0``, where
-    ``||A||_{2,1}`` sums the Euclidean norms of the columns.
+    ``min  Tr((I - A) S (I - A)^H) + ridge ||A||_F^2 + lam ||A||_{2,1} + eta Tr(A)`` over Hermitian
+    ``A >= 0``, where ``||A||_{2,1}`` sums the Euclidean norms of the columns.
 
     Parameters
     ----------
@@ -26,6 +26,8 @@ class SliceProblems:
         The Gram matrices ``S``.
     lam, eta : float
         Weights of the column norms and of the trace.
+    ridge : float, default=0.0
+        Weight of the squares. The paper adds it to its update, not to its objective.
 
     Examples
     --------
@@ -40,10 +42,11 @@ class SliceProblems:
     gram: GramTensor
     lam: float
     eta: float
+    ridge: float = 0.0
 
     def __getitem__(self, index: slice | NDArray) -> SliceProblems:
         """The problems of some of the slices."""
-        return SliceProblems(self.gram[index], self.lam, self.eta)
+        return SliceProblems(self.gram[index], self.lam, self.eta, self.ridge)
 
     def value(
         self, operators: NDArray, norms: NDArray[np.float64] | None = None
@@ -59,7 +62,7 @@ class SliceProblems:
             fit = np.trace(reconstructed, axis1=1, axis2=2).real
             energy = np.einsum("pij,pij->p", operators.conj(), reconstructed).real
         trace = np.trace(operators, axis1=1, axis2=2).real
-        loss = self.gram.trace() - 2 * fit + energy
+        loss = self.gram.trace() - 2 * fit + energy + self.ridge * np.sum(norms**2, axis=1)
         return loss + self.lam * norms.sum(axis=1) + self.eta * trace
 
 

@@ -23,6 +23,8 @@ class Solution:
         The objective after every step; NaN after a slice's last one.
     converged : ndarray of bool, shape (p,)
         Whether the stopping rule was met before the steps ran out.
+    dual : ndarray of shape (p,) or None
+        A proven lower bound of every slice's objective, from solvers that give one.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class Solution:
     operators: NDArray
     objective_path: NDArray[np.float64]
     converged: NDArray[np.bool_]
+    dual: NDArray[np.float64] | None = None
 
     @property
     def n_iter(self) -> NDArray[np.intp]:
@@ -47,6 +50,14 @@ class Solution:
     def objective(self) -> NDArray[np.float64]:
         """The objective of every slice at the end."""
         return self.objective_path[np.arange(len(self.objective_path)), self.n_iter - 1]
+
+    @property
+    def dual_gap(self) -> NDArray[np.float64] | None:
+        """How far above its bound a slice can be at most, as a share of its objective."""
+        if self.dual is None:
+            return None
+        size = np.maximum(np.abs(self.objective), np.finfo(float).tiny)
+        return (self.objective - self.dual) / size
 
     @classmethod
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:
@@ -64,4 +75,5 @@ class Solution:
             operators=np.concatenate([part.operators for part in parts]),
             objective_path=np.concatenate(paths),
             converged=np.concatenate([part.converged for part in parts]),
+            dual=None if parts[0].dual is None else np.concatenate([part.dual for part in parts]),
         )

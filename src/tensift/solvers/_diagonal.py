@@ -1,0 +1,108 @@
+"""Slice problems in the eigenbases of their Gram matrices, with their certificate of optimality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._stacks import adjoint, diagonal_of, squared_modulus
+from tensift.solvers._problem import SliceProblems, column_norms
+
+__all__ = ["DiagonalProblems"]
+
+
+@dataclass(frozen=True)
+class DiagonalProblems:
+    """The problems of a stack of slices, rotated so that ``S`` is diagonal and scaled to size one.
+
+    Trace and cone do not change under rotation, the quadratic part becomes diagonal, and only the
+    column norms have to be taken in the original basis. Dividing ``S``, ``lam``, ``eta`` and the
+    ridge by the largest eigenvalue leaves the solution as it is.
+
+    Parameters
+    ----------
+    values, vectors : ndarray of shape (p, q) and (p, q, q)
+        Eigenvalues of ``S / unit``, and the eigenvectors.
+    lam, eta, ridge : ndarray of shape (p,)
+        Weights, divided by `unit`.
+    unit : ndarray of shape (p,)
+        The size of each problem.
+    """
+
+    values: NDArray[np.float64]
+    vectors: NDArray
+    lam: NDArray[np.float64]
+    eta: NDArray[np.float64]
+    ridge: NDArray[np.float64]
+    unit: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, problems: SliceProblems) -> DiagonalProblems:
+        """Diagonalise the Gram matrices of a stack of problems."""
+        values, vectors = np.linalg.eigh(problems.gram.dense())
+        values = np.maximum(values, 0)
+        unit = values[:, -1] + problems.ridge
+        unit[unit == 0] = max(problems.lam, problems.eta) or 1.0
+        return cls(
+            values / unit[:, None],
+            vectors,
+            problems.lam / unit,
+            problems.eta / unit,
+            problems.ridge / unit,
+            unit,
+        )
+
+    def __getitem__(self, index: NDArray) -> DiagonalProblems:
+        """Some of the problems."""
+        return DiagonalProblems(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def rotate(self, operators: NDArray) -> NDArray:
+        """Operators into the eigenbases."""
+        return adjoint(self.vectors) @ operators @ self.vectors
+
+    def rotate_back(self, rotated: NDArray) -> NDArray:
+        """Operators out of the eigenbases."""
+        return self.vectors @ rotated @ adjoint(self.vectors)
+
+    @cached_property
+    def curvature(self) -> NDArray[np.float64]:
+        """The quadratic part: ``(S + ridge I) A + A (S + ridge I)`` is ``curvature * A``."""
+        return self.values[:, :, None] + self.values[:, None, :] + 2 * self.ridge[:, None, None]
+
+    @cached_property
+    def pull(self) -> NDArray[np.float64]:
+        """The linear part, ``2 S - eta I``, which is diagonal."""
+        return 2 * self.values - self.eta[:, None]
+
+    def value(self, operators: NDArray, rotated: NDArray) -> NDArray[np.float64]:
+        """The objective at feasible `operators`, given in both bases."""
+        quadratic = np.sum(squared_modulus(rotated) * self.curvature, axis=(1, 2)) / 2
+        linear = np.sum(self.pull * diagonal_of(rotated).real, axis=1)
+        penalty = self.lam * column_norms(operators).sum(axis=1)
+        return quadratic - linear + penalty + self.values.sum(axis=1)
+
+    def lower_bound(self, multipliers: NDArray) -> NDArray[np.float64]:
+        """A value that no feasible operator can go below.
+
+        For a matrix ``G`` with columns of norm at most ``lam`` and a positive semidefinite ``Z``,
+        the objective is at least ``Tr(A T A) - <2 S - eta I - herm(G) + Z, A> + Tr(S)``, whose
+        minimum over all Hermitian ``A`` is explicit in the eigenbasis.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (p, q, q)
+            ``herm(G) - Z``, rotated.
+        """
+        residual = -multipliers
+        diagonal_of(residual)[...] += self.pull
+        regular = self.curvature > 0
+        terms = np.divide(
+            squared_modulus(residual),
+            self.curvature,
+            out=np.where(residual == 0, 0, np.inf),
+            where=regular,
+        )
+        return self.values.sum(axis=1) - np.sum(terms, axis=(1, 2)) / 2
