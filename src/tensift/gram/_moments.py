@@ -73,7 +73,7 @@ class Moments:
         self.peak = max(self.peak, largest_modulus(block))
         block_mean = block.mean(axis=0)
         block = block - block_mean
-        self._squares = self._squares + squared_modulus(block).sum(axis=0)
+        self._squares = self._squares + np.einsum("n...,n...->...", block.conj(), block).real
         columns = [self.orientation.to_slices(block)] if len(block) > 1 or not self.count else []
         if self.count:
             weight = self.count * len(block) / (self.count + len(block))
