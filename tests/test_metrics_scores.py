@@ -186,7 +186,7 @@ class TestBetweenClassVariance:
     def test_mode_features_sum_over_the_other_modes(self, rng):
         X, labels = rng.normal(size=(20, 3, 4, 2)), [0, 1] * 10
         whole = slow_variance(X, labels)
-        for mode, others in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1))):
+        for mode, others in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1)), (-1, (0, 1)), (-3, (1, 2))):
             np.testing.assert_allclose(
                 between_class_variance(X, labels, feature_mode=mode), whole.sum(axis=others)
             )
@@ -248,7 +248,7 @@ X = np.zeros((4, 2, 3))
         (lambda: silhouette_of_labels(np.array([["a"]] * 4), [0, 0, 1, 1]), "must be numbers"),
         (lambda: between_class_variance(X, [0] * 4), "two classes"),
         (lambda: between_class_variance(X, [0, 0, 1, 1], feature_mode=2), "feature_mode"),
-        (lambda: between_class_variance(X, [0, 0, 1, 1], feature_mode=-1), "feature_mode"),
+        (lambda: between_class_variance(X, [0, 0, 1, 1], feature_mode=-5), "feature_mode=-5"),
         (lambda: proportion_correct([6], X, [0, 0, 1, 1]), r"0\.\.5"),
         (lambda: proportion_correct([1, 1], X, [0, 0, 1, 1]), "twice"),
         (lambda: proportion_correct([], X, [0, 0, 1, 1]), "at least one"),

@@ -213,6 +213,21 @@ def test_the_selector_holds_the_certificates():
     assert_allclose(parts.scores_, selector.scores_, atol=1e-8)
 
 
+def test_a_new_fit_leaves_no_certificate_of_the_old_one():
+    X = np.random.default_rng(5).normal(size=(30, 6, 8))
+    selector = STPCASelector(5, solver="exact", lam=0.5, eta=0.5).fit(X)
+    assert not hasattr(selector.set_params(solver="paper").fit(X), "dual_gap_")
+
+
+def test_a_refused_fit_leaves_no_result_of_the_old_one():
+    X = np.random.default_rng(5).normal(size=(30, 6, 8))
+    selector = STPCASelector(5).fit(X)
+    with pytest.raises(ValueError, match="X is constant"):
+        selector.fit(np.ones((10, 6, 8)))
+    with pytest.raises(ValueError, match="X is constant"):
+        selector.scores_  # noqa: B018
+
+
 def test_conjugate_slices_share_their_certificates():
     X = np.random.default_rng(6).normal(size=(30, 5, 7))
     selector = STPCASelector(5, solver="exact", transform="dft", score="energy", lam=3, eta=3).fit(

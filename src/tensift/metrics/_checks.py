@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["ClassMeans", "check_data", "check_feature_mode", "encode_labels"]
+__all__ = ["ClassMeans", "check_data", "encode_labels"]
 
 # Rows are handled in blocks of about this many numbers, so that memory stays bounded.
 _BLOCK_SIZE = 2**22
@@ -35,12 +35,6 @@ def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[np.n
         raise ValueError(f"labels has {len(values)} values for {n_samples} samples")
     classes, codes = np.unique(values, return_inverse=True)
     return codes, len(classes)
-
-
-def check_feature_mode(feature_mode: int | None, n_modes: int) -> None:
-    """Refuse a mode that is not there."""
-    if feature_mode is not None and feature_mode not in range(n_modes):
-        raise ValueError(f"feature_mode must be None or in 0..{n_modes - 1}; got {feature_mode!r}")
 
 
 class ClassMeans:

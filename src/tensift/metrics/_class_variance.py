@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift.metrics._checks import ClassMeans, check_data, check_feature_mode, encode_labels
+from tensift._modes import resolve_mode
+from tensift.metrics._checks import ClassMeans, check_data, encode_labels
 
 __all__ = ["between_class_variance", "proportion_correct"]
 
@@ -45,7 +46,8 @@ def between_class_variance(
     array([8.])
     """
     data = check_data(X)
-    check_feature_mode(feature_mode, data.ndim - 1)
+    if feature_mode is not None:
+        feature_mode = resolve_mode("feature_mode", feature_mode, data.ndim - 1)
     codes, n_classes = encode_labels(labels, len(data))
     if n_classes < 2:
         raise ValueError("labels must have at least two classes; got one")

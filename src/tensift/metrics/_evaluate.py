@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from tensift.metrics._checks import check_data, check_feature_mode, encode_labels
+from tensift._modes import resolve_mode
+from tensift.metrics._checks import check_data, encode_labels
 from tensift.metrics._class_variance import check_features, proportion_correct
 from tensift.metrics._clustering import clustering_accuracy, normalized_mutual_information
 from tensift.metrics._kmeans import SEEDINGS, cluster_once
@@ -156,7 +157,8 @@ def evaluate_selection(
     """
     data = check_data(X)
     shape = data.shape[1:]
-    check_feature_mode(feature_mode, len(shape))
+    if feature_mode is not None:
+        feature_mode = resolve_mode("feature_mode", feature_mode, len(shape))
     classes, n_classes = encode_labels(labels, len(data))
     n_features = math.prod(shape) if feature_mode is None else shape[feature_mode]
     ranking = check_features("ranking_or_support", ranking_or_support, n_features)

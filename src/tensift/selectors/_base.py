@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from tensift._modes import resolve_mode
 from tensift._warnings import warn_user
 from tensift.selectors._ranking import rank_features
 
@@ -266,16 +267,6 @@ class TensorSelector(SelectorMixin, BaseEstimator):
                     f"input_features has {len(names)} names, but there are {len(mask)} features"
                 )
         return np.asarray(names, dtype=object)[mask]
-
-
-def resolve_mode(name: str, mode: int, n_modes: int) -> int:
-    """A mode counted from either end as one counted from the front; `name` is the parameter's."""
-    if not -n_modes <= mode < n_modes:
-        raise ValueError(
-            f"{name}={mode} is not a mode of samples with {n_modes} mode(s); "
-            f"give a number from 0 to {n_modes - 1}"
-        )
-    return int(mode) % n_modes
 
 
 def _n_axes(X: Any) -> int:

@@ -12,13 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from tensift._modes import resolve_mode
 from tensift._progress import progress_bar
 from tensift._stacks import squared_modulus
 from tensift._warnings import warn_user
 from tensift.algebra import is_data_driven, make_transforms
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.gram._moments import largest_modulus
-from tensift.selectors._base import TensorSelector, resolve_mode
+from tensift.selectors._base import TensorSelector
 from tensift.selectors._parameter_and_method import ParameterAndMethod
 from tensift.solvers import SliceProblems, Solution, solve_exact, solve_paper
 from tensift.solvers._problem import column_norms
@@ -235,6 +236,7 @@ class STPCASelector(TensorSelector):
         """
         samples = self._validate_samples(X, reset=True)
         _check_magnitude(samples)
+        self._forget_results()
         self._moments = Moments(self._orient(samples)).update(samples)
         self.n_samples_seen_ = self._moments.count
         self._solve()
@@ -275,8 +277,7 @@ class STPCASelector(TensorSelector):
             )
         self._moments.update(samples)
         self.n_samples_seen_ = self._moments.count
-        for name in _RESULTS:  # stale: solved again when next read
-            self.__dict__.pop(name, None)
+        self._forget_results()  # they are solved for again when next read
         return self
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
@@ -308,6 +309,10 @@ class STPCASelector(TensorSelector):
         if energy == 0:
             raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
         return float(1 - pairs @ squared_modulus(residual).sum(axis=(1, 2)) / energy)
+
+    def _forget_results(self) -> None:
+        for name in _RESULTS:
+            self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         if name in _RESULTS and "_moments" in vars(self) and "scores_" not in vars(self):
