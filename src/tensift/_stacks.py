@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["adjoint", "diagonal_of", "frobenius_norm", "squared_modulus", "take"]
+__all__ = ["adjoint", "diagonal_of", "frobenius_norm", "hermitian_part", "squared_modulus", "take"]
 
 
 def adjoint(matrices: NDArray) -> NDArray:
@@ -22,6 +22,11 @@ def diagonal_of(matrices: NDArray) -> NDArray:
 def frobenius_norm(matrices: NDArray) -> NDArray[np.float64]:
     """Frobenius norm of every matrix."""
     return np.sqrt(np.einsum("pij,pij->p", matrices.conj(), matrices).real)
+
+
+def hermitian_part(matrices: NDArray) -> NDArray:
+    """The nearest Hermitian matrix to every matrix."""
+    return (matrices + adjoint(matrices)) / 2
 
 
 def squared_modulus(values: NDArray) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from tensift.plotting._names import ModeNames
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Panels"]
+__all__ = ["Panels", "figure_size"]
 
 _MOST_PANELS = 6
 
@@ -77,3 +77,8 @@ class Panels:
         """Square cells, unless the image would become a thread."""
         height, width = (self.names.shape[mode] for mode in self.image_modes)
         return "equal" if max(height, width) <= 4 * min(height, width) else "auto"
+
+
+def figure_size(panels: Panels | None) -> tuple[float, float]:
+    """Room for the images in a row, or for one plot where there are none."""
+    return (5.0 if panels is None else min(2.0 + 3.0 * len(panels.shown), 14.0), 4.0)

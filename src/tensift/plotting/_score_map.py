@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import BLUE, SCORE_MAP, new_axes, tidy
 from tensift.plotting._names import ModeNames
-from tensift.plotting._panels import Panels
+from tensift.plotting._panels import Panels, figure_size
 from tensift.selectors import TensorSelector
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ class ScoreMapDisplay:
         """
         names = ModeNames(self.scores.shape, self.dims, self.coords)
         panels = None if self.scores.ndim == 1 else Panels.choose(self.scores, names)
-        width = 5.0 if panels is None else 2.0 + 3.0 * len(panels.shown)
-        ax = new_axes(ax, (min(width, 14.0), 4.0))
+        ax = new_axes(ax, figure_size(panels))
         self.figure_ = ax.figure.figure
         if panels is None:
             self.ax_: Any = ax

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
 from tensift.plotting._names import MOST_NAMED_TICKS, ModeNames
-from tensift.plotting._panels import Panels
+from tensift.plotting._panels import Panels, figure_size
 from tensift.selectors import TensorSelector
 
 if TYPE_CHECKING:
@@ -148,8 +148,7 @@ class SelectedFeaturesDisplay:
         values = np.abs(self.sample) if np.iscomplexobj(self.sample) else self.sample
         by_element = self.feature_mode is None
         panels = Panels.choose(self.scores, names) if by_element and values.ndim > 1 else None
-        width = 5.0 if panels is None else 2.0 + 3.0 * len(panels.shown)
-        ax = new_axes(ax, (min(width, 14.0), 4.0))
+        ax = new_axes(ax, figure_size(panels))
         self.figure_ = ax.figure.figure
         self.ax_: Any = ax
         if panels is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of, frobenius_norm
+from tensift._stacks import diagonal_of, frobenius_norm, hermitian_part
 from tensift.solvers._diagonal import DiagonalProblems
 from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._solution import Solution
@@ -128,8 +128,8 @@ class _Splitting:
     def _step(self, *, measure: bool) -> NDArray[np.float64]:
         """One step of all slices; if asked, how much larger primal residuals are than dual ones."""
         problems, rho = self.problems, self.rho[:, None, None]
-        target = self.sparse - self.sparse_dual
-        right = problems.rotate((target + adjoint(target)) / 2) + self.conic - self.conic_dual
+        right = problems.rotate(hermitian_part(self.sparse - self.sparse_dual))
+        right += self.conic - self.conic_dual
         right *= rho
         diagonal_of(right)[...] += problems.pull
         right /= problems.curvature + 2 * rho
@@ -142,7 +142,7 @@ class _Splitting:
         self.sparse_dual = relaxed - sparse
 
         relaxed = _RELAXATION * rotated + (1 - _RELAXATION) * self.conic + self.conic_dual
-        relaxed = (relaxed + adjoint(relaxed)) / 2
+        relaxed = hermitian_part(relaxed)
         conic = self.project(relaxed)
         self.conic_dual = relaxed - conic
 
@@ -157,8 +157,8 @@ class _Splitting:
     def _certify(self) -> None:
         """Improve the best operator and the best bound by what the last step gave."""
         problems, rho = self.problems, self.rho[:, None, None]
-        gradient = (self.sparse_dual + adjoint(self.sparse_dual)) / 2
-        multipliers = rho * (problems.rotate(gradient) + self.conic_dual)
+        gradient = problems.rotate(hermitian_part(self.sparse_dual))
+        multipliers = rho * (gradient + self.conic_dual)
         self.bound = np.maximum(self.bound, problems.lower_bound(multipliers))
 
         # Two candidates: the copy in the cone, and the same on the columns that are not zero.

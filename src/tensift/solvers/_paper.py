@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of
+from tensift._stacks import adjoint, diagonal_of, hermitian_part
 from tensift.gram._tensor import GramTensor
 from tensift.solvers._inverse import inverse_of_definite
 from tensift.solvers._problem import SliceProblems, column_norms
@@ -139,7 +139,7 @@ def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -
         core = adjoint(weighted) @ factor
         diagonal_of(core)[...] += 1
         update = weighted @ np.linalg.solve(core, adjoint(factor + eta / 2 * weighted))
-        result = (update + adjoint(update)) / 2
+        result = hermitian_part(update)
         diagonal_of(result)[...] -= eta / 2 * inverse
         return result
     shifted = gram.array.copy()
