@@ -87,7 +87,7 @@ def test_every_slice_is_certified(size, n, lam, eta, is_complex, thin, seed):
         # The reported objective is that of the operator, and the bound lies below it.
         truth = objective(A, S, lam, eta, 1e-3)
         assert_allclose(value, truth, rtol=1e-9, atol=1e-9 * np.trace(S).real)
-        assert bound <= truth * (1 + 1e-12)
+        assert bound <= truth + 1e-13 * np.trace(S).real  # both are sums of that size
 
 
 def test_the_bound_lies_below_every_feasible_operator():
@@ -242,9 +242,9 @@ def test_missed_tolerances_are_named():
     with pytest.warns(
         ConvergenceWarning, match=r"3 of 3 slices missed tol: slice 0 \(gap .*max_iter"
     ):
-        selector = STPCASelector(5, solver="exact", lam=0.5, eta=0.5, max_iter=2).fit(X)
+        selector = STPCASelector(5, solver="exact", lam=2, eta=1, tol=1e-9, max_iter=2).fit(X)
     assert_array_equal(selector.n_iter_, [2, 2, 2])
-    assert (selector.dual_gap_ > 1e-6).all()
+    assert (selector.dual_gap_ > 1e-9).all()
 
 
 @pytest.mark.parametrize("name", ["Orbit", "Array"])

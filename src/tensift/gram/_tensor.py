@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,12 @@ class GramTensor:
         if not self.thin:
             return self.array
         return self.array @ adjoint(self.array)
+
+    @cached_property
+    def spectrum(self) -> tuple[NDArray[np.float64], NDArray]:
+        """Eigenvalues ``(p, q)``, ascending, and eigenvectors ``(p, q, q)``; computed once."""
+        values, vectors = np.linalg.eigh(self.dense())
+        return np.maximum(values, 0), vectors
 
     def trace(self) -> NDArray[np.float64]:
         """``Tr(S_j)``, ``(p,)``."""

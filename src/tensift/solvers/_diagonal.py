@@ -42,8 +42,7 @@ class DiagonalProblems:
     @classmethod
     def of(cls, problems: SliceProblems) -> DiagonalProblems:
         """Diagonalise the Gram matrices of a stack of problems."""
-        values, vectors = np.linalg.eigh(problems.gram.dense())
-        values = np.maximum(values, 0)
+        values, vectors = problems.gram.spectrum
         unit = values[:, -1] + problems.ridge
         unit[unit == 0] = max(problems.lam, problems.eta) or 1.0
         return cls(
@@ -98,11 +97,14 @@ class DiagonalProblems:
         """
         residual = -multipliers
         diagonal_of(residual)[...] += self.pull
-        regular = self.curvature > 0
-        terms = np.divide(
-            squared_modulus(residual),
-            self.curvature,
-            out=np.where(residual == 0, 0, np.inf),
-            where=regular,
-        )
+        if self.curvature.all():
+            terms = squared_modulus(residual)
+            terms /= self.curvature
+        else:
+            terms = np.divide(
+                squared_modulus(residual),
+                self.curvature,
+                out=np.where(residual == 0, 0, np.inf),
+                where=self.curvature > 0,
+            )
         return self.values.sum(axis=1) - np.sum(terms, axis=(1, 2)) / 2

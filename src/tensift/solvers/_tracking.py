@@ -32,14 +32,25 @@ class TrackedProjection:
         Shape of the stacks, ``(n_slices, size, size)``.
     dtype : dtype
         Of the matrices.
+    positive : ndarray of int, shape (n_slices,), optional
+        Says that the matrices to come are nearly diagonal, and that the last so many entries of
+        each diagonal are the positive ones: the unit vectors serve as the first eigenbasis.
     """
 
-    def __init__(self, n_slices: int, size: int, dtype: np.dtype) -> None:
+    def __init__(
+        self,
+        n_slices: int,
+        size: int,
+        dtype: np.dtype,
+        positive: NDArray[np.intp] | None = None,
+    ) -> None:
         self._ready = np.zeros(n_slices, bool)
         self._basis = np.empty((n_slices, size, size), dtype)  # the subspace's columns first
         self._sign = np.ones(n_slices)  # of the eigenvalues that belong to the subspace
         self._width = np.zeros(n_slices, int)  # its dimension
         self._slope = np.zeros((n_slices, size, max(1, size // 2)), dtype)  # X, padded with zeros
+        if positive is not None:
+            self._set_basis(np.arange(n_slices), positive, np.eye(size, dtype=dtype)[None])
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Go on with some of the slices."""
@@ -68,16 +79,19 @@ class TrackedProjection:
 
     def _decompose(self, matrices: NDArray, index: NDArray) -> NDArray:
         values, basis = np.linalg.eigh(matrices)
-        size = values.shape[1]
-        positive = np.count_nonzero(values > 0, axis=1)
+        self._set_basis(index, np.count_nonzero(values > 0, axis=1), basis)
+        return (basis * np.maximum(values, 0)[:, None, :]) @ adjoint(basis)
+
+    def _set_basis(self, index: NDArray, positive: NDArray[np.intp], basis: NDArray) -> None:
+        """Follow subspaces from here: eigenvectors by ascending eigenvalues."""
+        size = basis.shape[1]
         few = positive <= size // 2
         self._ready[index] = positive < size  # definite matrices need no more than Cholesky
         self._sign[index] = np.where(few, 1.0, -1.0)
         self._width[index] = np.where(few, positive, size - positive)
-        # Eigenvalues ascend: read backwards, the positive ones come first.
+        # Read backwards, the positive ones come first.
         self._basis[index] = np.where(few[:, None, None], basis[:, :, ::-1], basis)
         self._slope[index] = 0
-        return (basis * np.maximum(values, 0)[:, None, :]) @ adjoint(basis)
 
     def _follow(self, matrices: NDArray, index: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
         """The semidefinite parts by the tracked subspaces, and which of them are certified."""
