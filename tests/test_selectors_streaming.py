@@ -58,13 +58,13 @@ def test_single_samples_equal_fit(n):
 
 def test_slices_are_solved_when_a_result_is_read_and_once(monkeypatch):
     solved = []
-    original = STPCASelector._run_solver
+    original = STPCASelector._solve
 
-    def watched(self, problems):
-        solved.append(problems)
-        return original(self, problems)
+    def watched(self):
+        solved.append(self)
+        return original(self)
 
-    monkeypatch.setattr(STPCASelector, "_run_solver", watched)
+    monkeypatch.setattr(STPCASelector, "_solve", watched)
     X = np.random.default_rng(1).normal(size=(20, 4, 3))
     selector = STPCASelector(3, lam=0.3, eta=0.2)
     for chunk in np.split(X, 4):

@@ -1,8 +1,15 @@
 """Choose the few features that matter in tensor data, without labels."""
 
 from tensift import algebra, datasets, metrics
-from tensift.selectors import STPCASelector
+from tensift._version import __version__
+from tensift.selectors import SelectionPath, STPCASelector, stpca_path
 
-__version__ = "0.1.0"
-
-__all__ = ["STPCASelector", "algebra", "datasets", "metrics"]
+__all__ = [
+    "STPCASelector",
+    "SelectionPath",
+    "__version__",
+    "algebra",
+    "datasets",
+    "metrics",
+    "stpca_path",
+]

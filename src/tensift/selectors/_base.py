@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -23,6 +24,7 @@ from sklearn.utils.validation import (
 from tensift._modes import resolve_mode
 from tensift._warnings import warn_user
 from tensift.selectors._ranking import rank_features
+from tensift.selectors._scoring import pool_elements
 
 __all__ = ["TensorSelector"]
 
@@ -144,9 +146,10 @@ class TensorSelector(SelectorMixin, BaseEstimator):
     def _set_scores(self, scores: NDArray, ties: NDArray) -> None:
         """Store scores of all elements as scores of features, and rank those."""
         mode = self._mode_of_features()
-        if mode is not None:
-            others = tuple(axis for axis in range(scores.ndim) if axis != mode)
-            scores, ties = scores.sum(axis=others), ties.sum(axis=others)
+        self._set_feature_scores(pool_elements(scores, mode), [pool_elements(ties, mode)])
+
+    def _set_feature_scores(self, scores: NDArray, ties: Sequence[NDArray]) -> None:
+        """Store scores of features, and rank them."""
         self.scores_ = scores
         self.ranking_ = rank_features(scores, ties)
         if self.n_features_to_select > scores.size:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,9 @@ __all__ = ["rank_features"]
 
 
 def rank_features(
-    scores: ArrayLike, ties: ArrayLike | None = None, order: Literal["C", "F"] = "C"
+    scores: ArrayLike,
+    ties: ArrayLike | Sequence[ArrayLike] | None = None,
+    order: Literal["C", "F"] = "C",
 ) -> NDArray[np.intp]:
     """Order features by score, the largest first.
 
@@ -19,8 +22,9 @@ def rank_features(
     ----------
     scores : array-like of any shape
         One score for every feature.
-    ties : array-like of the same shape, optional
-        Where scores are equal, the feature with the larger value here goes first.
+    ties : array-like of the same shape, or a sequence of these, optional
+        Where scores are equal, the feature with the larger value here goes first. Of several,
+        each decides where all before it are equal.
     order : {"C", "F"}, default="C"
         Features that are still equal keep their index order, row-major ("C") or, as the authors'
         program has it, column-major ("F").
@@ -37,18 +41,29 @@ def rank_features(
     array([1, 3, 0, 2])
     >>> rank_features([[0.0, 2.0], [0.0, 1.0]], ties=[[1.0, 0.0], [5.0, 0.0]])
     array([1, 3, 2, 0])
+    >>> rank_features([0, 0, 0], ties=[[1, 2, 2], [0, 0, 5]])
+    array([2, 1, 0])
     """
     scores = _real_numbers(scores, "scores")
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C' or 'F', got {order!r}")
     position = np.arange(scores.size).reshape(scores.shape).ravel(order=order)
     keys = [-scores.ravel(order=order)]
-    if ties is not None:
-        ties = _real_numbers(ties, "ties")
-        if ties.shape != scores.shape:
-            raise ValueError(f"ties has shape {ties.shape}, but scores has {scores.shape}")
-        keys.insert(0, -ties.ravel(order=order))
+    for key in _sequence_of_ties(ties, scores.shape):
+        keys.insert(0, -key.ravel(order=order))  # the last key is the first that decides
     return position[np.lexsort(keys)]
+
+
+def _sequence_of_ties(ties: Any, shape: tuple[int, ...]) -> list[NDArray]:
+    """One tie key or several, as arrays that have been checked."""
+    if ties is None:
+        return []
+    several = isinstance(ties, list | tuple) and all(np.shape(key) == shape for key in ties)
+    arrays = [_real_numbers(key, "ties") for key in (ties if several else [ties])]
+    for array in arrays:
+        if array.shape != shape:
+            raise ValueError(f"ties has shape {array.shape}, but scores has {shape}")
+    return arrays
 
 
 def _real_numbers(values: ArrayLike, name: str) -> NDArray:
@@ -57,4 +72,5 @@ def _real_numbers(values: ArrayLike, name: str) -> NDArray:
         raise ValueError(f"{name} must be real numbers, got an array of dtype {array.dtype}")
     if np.isnan(array).any():
         raise ValueError(f"{name} has NaN, which cannot be ordered; replace or drop those features")
-    return array
+    # Ordering negates, which booleans do not have and unsigned numbers get wrong.
+    return array.astype(float) if array.dtype.kind in "bu" else array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,16 +21,20 @@ from tensift.algebra import is_data_driven, make_transforms
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.gram._moments import largest_modulus
 from tensift.selectors._base import TensorSelector
+from tensift.selectors._entry import entry_scores
 from tensift.selectors._parameter_and_method import ParameterAndMethod
-from tensift.solvers import SliceProblems, Solution, solve_exact, solve_paper
+from tensift.selectors._scoring import Scoring
+from tensift.selectors._slice_solver import SliceSolver, explained_failure
 from tensift.solvers._problem import column_norms
 
-__all__ = ["STPCASelector"]
+__all__ = ["STPCASelector", "usable_gram", "warn_of_open_gaps"]
 
 _SMALLEST, _LARGEST = 1e-100, 1e100  # of values whose squares and their sums can be held
 _RESULTS = (
     "scores_",
     "ranking_",
+    "lam_",
+    "eta_",
     "operators_",
     "objective_",
     "objective_path_",
@@ -234,11 +239,7 @@ class STPCASelector(TensorSelector):
         -------
         self
         """
-        samples = self._validate_samples(X, reset=True)
-        _check_magnitude(samples)
-        self._forget_results()
-        self._moments = Moments(self._orient(samples)).update(samples)
-        self.n_samples_seen_ = self._moments.count
+        self._take_in(X)
         self._solve()
         return self
 
@@ -310,6 +311,14 @@ class STPCASelector(TensorSelector):
             raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
         return float(1 - pairs @ squared_modulus(residual).sum(axis=(1, 2)) / energy)
 
+    def _take_in(self, X: Any) -> None:
+        """Forget everything learned before, and hold the moments of these samples."""
+        samples = self._validate_samples(X, reset=True)
+        _check_magnitude(samples)
+        self._forget_results()
+        self._moments = Moments(self._orient(samples)).update(samples)
+        self.n_samples_seen_ = self._moments.count
+
     def _forget_results(self) -> None:
         for name in _RESULTS:
             self.__dict__.pop(name, None)
@@ -347,38 +356,31 @@ class STPCASelector(TensorSelector):
 
     def _solve(self) -> None:
         """Solve the slices from the moments and score the features."""
-        moments = self._moments
-        if moments.count < 2:
-            raise ValueError("1 sample seen so far; at least 2 are needed to score features")
-        spread = moments.spread()
-        if 0 < moments.peak < _SMALLEST:
-            raise ValueError(
-                f"X has no value above {moments.peak:.0e}, too small for sums of squares; "
-                "use smaller units"
-            )
-        if spread.max() <= 1e-13 * moments.peak:
-            raise ValueError("X is constant: no feature varies between samples, nothing to select")
-        orientation = moments.orientation
-        gram = moments.gram()
-        if self.scale == "max":
-            gram = gram.scaled(1 / moments.peak)
-        try:
-            solution = self._run_solver(gram)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(
-                "features of X depend on one another beyond working precision, and its values are "
-                "too large for the ridge to help; use scale='max', smaller units or a larger lam"
-            ) from error
-
-        norms = orientation.expand(column_norms(solution.operators))
-        scores = orientation.spread_over_features(norms**2)
-        if self.convention == "program":
-            scores = np.sqrt(scores)
-        if vars(self)["score"] == "energy":
-            scores = scores * spread
-        else:
-            self._warn_of_constant_rows(orientation)
-        self._set_scores(scores, ties=spread)
+        moments, orientation = self._moments, self._moments.orientation
+        gram = usable_gram(moments, self.scale)
+        scoring = self._scoring(orientation, moments)
+        solver = self._slice_solver(gram, moments.count)
+        self.lam_, self.eta_ = float(self.lam), float(self.eta)
+        problems = solver.problems(gram, self.lam_, self.eta_)
+        callback = progress_bar("solving slices", gram.n_slices) if self.verbose else None
+        with explained_failure():
+            solution = solver.solve(problems, self.n_jobs, callback)
+            norms = column_norms(solution.operators)
+            scores, ties = scoring.scores(norms), [scoring.feature_spread]
+            if self.solver == "exact":
+                # Zeros are the optimum's own here, so they say nothing of one another.
+                ties = [
+                    *entry_scores(
+                        problems,
+                        norms,
+                        scoring.scores,
+                        scoring.feature_spread > 0,
+                        lambda smaller: solver.solve(smaller, self.n_jobs),
+                    ),
+                    *ties,
+                ]
+        scoring.warn_of_constant_rows()
+        self._set_feature_scores(scores, ties)
         self.operators_ = orientation.expand(solution.operators)
         self.objective_ = orientation.expand(solution.objective)
         self.n_iter_ = orientation.expand(solution.n_iter)
@@ -386,61 +388,57 @@ class STPCASelector(TensorSelector):
         if solution.dual is not None and solution.dual_gap is not None:
             self.dual_objective_ = orientation.expand(solution.dual)
             self.dual_gap_ = orientation.expand(solution.dual_gap)
-            self._warn_of_open_gaps(orientation.expand(solution.converged))
-
-    def _run_solver(self, gram: GramTensor) -> Solution:
-        callback = None
-        if self.verbose:
-            callback = progress_bar("solving slices", gram.n_slices)
-        lam, eta = float(self.lam), float(self.eta)
-        if self.solver == "exact":
-            return solve_exact(
-                SliceProblems(gram, lam, eta, ridge=1e-3),
-                tol=1e-6 if self.tol is None else self.tol,
-                max_iter=1000 if self.max_iter is None else int(self.max_iter),
-                n_jobs=self.n_jobs,
-                callback=callback,
+            converged = orientation.expand(solution.converged)
+            warn_of_open_gaps(
+                [f"slice {j} (gap {self.dual_gap_[j]:.1e})" for j in np.flatnonzero(~converged)],
+                f"{len(converged)} slices",
             )
-        many_samples = gram.size < self.n_samples_seen_
-        if self.convention == "program":
-            ridge, smoothing = (1e-3 if many_samples else 1e-2), float(np.finfo(float).eps)
-        else:
-            ridge, smoothing = 1e-3, 1e-2
-        return solve_paper(
-            SliceProblems(gram, lam, eta),
-            ridge=ridge,
-            smoothing=smoothing,
-            tol=1e-5 if self.tol is None else self.tol,
-            relative=self.stopping == "relative",
-            max_iter=100 if self.max_iter is None else int(self.max_iter),
-            watch_conjugate=self.convention == "program" and many_samples,
-            n_jobs=self.n_jobs,
-            callback=callback,
+
+    def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
+        return Scoring(
+            orientation,
+            Scoring.spread_of(data),
+            self._mode_of_features(),
+            energy=vars(self)["score"] == "energy",
+            root=self.convention == "program",
         )
 
-    def _warn_of_open_gaps(self, converged: NDArray[np.bool_]) -> None:
-        """Name the slices that are not proven optimal to the tolerance."""
-        missed = np.flatnonzero(~converged)
-        if len(missed):
-            listed = ", ".join(f"{j} (gap {self.dual_gap_[j]:.1e})" for j in missed[:5])
-            more = f" and {len(missed) - 5} more" if len(missed) > 5 else ""
-            warn_user(
-                f"{len(missed)} of {len(converged)} slices missed tol: slice {listed}{more}; "
-                "increase max_iter or tol",
-                ConvergenceWarning,
-            )
+    def _slice_solver(self, gram: GramTensor, n_samples: int) -> SliceSolver:
+        return SliceSolver.of(
+            self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            convention=self.convention,
+            stopping=self.stopping,
+            many_samples=gram.size < n_samples,
+        )
 
-    def _warn_of_constant_rows(self, orientation: Orientation) -> None:
-        """Say so if the transform makes operator scores equal along a mode."""
-        if self._mode_of_features() is not None:
-            return
-        flat = [t.name for t in orientation.transforms if t.size > 1 and np.ptp(t.energy) == 0]
-        if flat:
-            warn_user(
-                f"under transform={flat[0]!r} all features along the transformed mode have the "
-                "same operator score; they are ordered by their standard deviation. Use "
-                "score='energy' for scores that tell them apart"
-            )
+
+def usable_gram(moments: Moments, scale: str | None) -> GramTensor:
+    """The Gram tensor of the scaled data, if these are enough to score features by."""
+    if moments.count < 2:
+        seen = "1 sample" if moments.count else "no sample"
+        raise ValueError(f"{seen} seen so far; at least 2 are needed to score features")
+    if 0 < moments.peak < _SMALLEST:
+        raise ValueError(
+            f"X has no value above {moments.peak:.0e}, too small for sums of squares; "
+            "use smaller units"
+        )
+    if moments.spread().max() <= 1e-13 * moments.peak:
+        raise ValueError("X is constant: no feature varies between samples, nothing to select")
+    gram = moments.gram()
+    return gram.scaled(1 / moments.peak) if scale == "max" else gram
+
+
+def warn_of_open_gaps(missed: Sequence[str], total: str) -> None:
+    """Name what is not proven optimal to the tolerance, if anything."""
+    if missed:
+        more = f" and {len(missed) - 5} more" if len(missed) > 5 else ""
+        warn_user(
+            f"{len(missed)} of {total} missed tol: {', '.join(missed[:5])}{more}; "
+            "increase max_iter or tol",
+            ConvergenceWarning,
+        )
 
 
 def _check_magnitude(samples: NDArray) -> None:

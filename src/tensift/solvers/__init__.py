@@ -2,8 +2,17 @@
 
 from tensift.solvers._exact import solve_exact
 from tensift.solvers._paper import solve_paper
+from tensift.solvers._path import PathSolution, solve_path
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._projection import psd_part
 from tensift.solvers._solution import Solution
 
-__all__ = ["SliceProblems", "Solution", "psd_part", "solve_exact", "solve_paper"]
+__all__ = [
+    "PathSolution",
+    "SliceProblems",
+    "Solution",
+    "psd_part",
+    "solve_exact",
+    "solve_paper",
+    "solve_path",
+]

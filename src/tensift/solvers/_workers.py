@@ -75,7 +75,8 @@ def run_tasks(
     If anything raises, tasks that have not begun never will, and `stop` is set for those that
     have: they may look at it and end early.
     """
-    workers = 1 if single_slice else min(joblib.effective_n_jobs(n_jobs), len(tasks))
+    workers = min(joblib.effective_n_jobs(n_jobs), len(tasks))
+    workers = 1 if single_slice else workers
     with nullcontext() if single_slice else _linear_algebra().limit(limits=1, user_api="blas"):
         if workers <= 1:
             for number, task in enumerate(tasks):

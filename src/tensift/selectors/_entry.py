@@ -1,0 +1,89 @@
+"""An order among features with a score of zero: by where they enter as penalties go down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._stacks import diagonal_of
+from tensift.selectors._scoring import variances
+from tensift.solvers import SliceProblems, Solution
+from tensift.solvers._problem import column_norms
+
+__all__ = ["entry_scores"]
+
+_STEPS = 12
+_STEP = 10**-0.5  # of both penalties
+_ROUNDING = 1e-13
+
+
+def entry_scores(
+    problems: SliceProblems,
+    norms: NDArray[np.float64],
+    score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    varies: NDArray[np.bool_],
+    solve: Callable[[SliceProblems], Solution],
+) -> list[NDArray[np.float64]]:
+    """Scores under smaller and smaller penalties, for features that have no score yet.
+
+    Both penalties are divided by the square root of ten, step by step, until at most one of the
+    features that vary is left without a score. The last step has no penalties: there the operator
+    is ``S (S + ridge I)^-1``, in which no feature that varies has a zero column. Only slices with
+    zero columns are solved again.
+
+    Parameters
+    ----------
+    problems : SliceProblems
+        The problems that are solved.
+    norms : ndarray of shape (p, q)
+        Column norms of their solution.
+    score : callable
+        From column norms to scores of features.
+    varies : ndarray of bool, in the shape of the features
+        Features that have a place to enter; the others never do.
+    solve : callable
+        The solver.
+
+    Returns
+    -------
+    list of ndarray
+        Scores of the features at each step, zero for those with a score at an earlier one: the
+        ties of `rank_features`, in order.
+    """
+    norms = norms.copy()
+    enters = _varying_columns(problems)
+    waiting = varies & (score(norms) == 0)
+    found: list[NDArray[np.float64]] = []
+    part, slices = problems, np.arange(problems.gram.n_slices)
+    for step in range(1, _STEPS + 2):
+        if np.count_nonzero(waiting) < 2:
+            break
+        unsettled = np.any(enters[slices] & (norms[slices] == 0), axis=1)
+        if not unsettled.all():
+            slices, part = slices[unsettled], part[unsettled]
+        if step <= _STEPS:
+            factor = _STEP**step
+            lam, eta = factor * problems.lam, factor * problems.eta
+            smaller = SliceProblems(part.gram, lam, eta, problems.ridge)
+            norms[slices] = column_norms(solve(smaller).operators)
+        else:
+            norms[slices] = column_norms(_without_penalties(part))
+        found.append(np.where(waiting, score(norms), 0.0))
+        waiting &= found[-1] == 0
+    return found
+
+
+def _varying_columns(problems: SliceProblems) -> NDArray[np.bool_]:
+    """The features of each slice that vary by more than rounding."""
+    variance = variances(problems.gram)
+    return variance > _ROUNDING**2 * variance.max(axis=1, keepdims=True)
+
+
+def _without_penalties(problems: SliceProblems) -> NDArray:
+    """The minimisers for ``lam = eta = 0``, whose factors commute."""
+    gram = problems.gram.dense()
+    shifted = gram.copy()
+    diagonal_of(shifted)[...] += problems.ridge
+    return np.linalg.solve(shifted, gram)

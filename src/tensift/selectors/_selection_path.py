@@ -1,0 +1,169 @@
+"""The scores of features over a grid of penalties, and the order of features at each cell."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._npz import read_npz, write_npz
+from tensift.selectors._ranking import rank_features
+
+__all__ = ["SelectionPath"]
+
+_FORMAT = "tensift selection path 1"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SelectionPath:
+    """Scores of features at every pair of penalties, as `stpca_path` returns them.
+
+    Attributes
+    ----------
+    lams, etas : ndarray of shape (n_lams,) and (n_etas,)
+        The penalties, as they stand in the problem, in the order in which they were given.
+    scores : ndarray of shape (n_lams, n_etas, d_1, ..., d_m), or (n_lams, n_etas, d_k)
+        The score map of every cell.
+    spread : ndarray of shape (d_1, ..., d_m), or (d_k,)
+        Standard deviation of every feature (for a mode feature the sum over its elements).
+    objective : ndarray of shape (n_lams, n_etas, p)
+        The objective that each slice ended with.
+    dual_objective, dual_gap : ndarray of shape (n_lams, n_etas, p)
+        A value that no operator of the slice can go below, and how far above it the objective is,
+        as a share of the objective. NaN for ``solver="paper"``, which proves nothing.
+    n_iter : ndarray of int, shape (n_lams, n_etas, p)
+        Steps.
+    converged : ndarray of bool, shape (n_lams, n_etas, p)
+        Whether the stopping rule was met before the steps ran out.
+
+    Examples
+    --------
+    >>> from tensift import stpca_path
+    >>> from tensift.datasets import load_digits
+    >>> path = stpca_path(load_digits().data, lams=[10, 100], etas=[1, 10, 100])
+    >>> path
+    SelectionPath(2 lams from 10 to 100, 3 etas from 1 to 100, features of shape (8, 8))
+    >>> path.scores.shape
+    (2, 3, 8, 8)
+    >>> path.ranking(0, 1)[:3]  # at lam = 10, eta = 10
+    array([61, 35, 60])
+    """
+
+    lams: NDArray[np.float64]
+    etas: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    objective: NDArray[np.float64]
+    dual_objective: NDArray[np.float64]
+    dual_gap: NDArray[np.float64]
+    n_iter: NDArray[np.int64]
+    converged: NDArray[np.bool_]
+
+    def ranking(self, i: int, j: int) -> NDArray[np.intp]:
+        """Order the features at ``lams[i]`` and ``etas[j]``.
+
+        Features of equal score, such as those left out of a sparse solution, are ordered by
+        where they enter: by their scores at the next smaller `lam` and `eta` together, then at
+        the next but one and so on, down to the smallest of both. Features that are equal
+        everywhere are ordered by their standard deviations, then by index.
+
+        Parameters
+        ----------
+        i, j : int
+            The cell.
+
+        Returns
+        -------
+        ndarray of int
+            Flat row-major feature indices, best first.
+        """
+        down = [
+            self.scores[lam, eta]
+            for lam, eta in zip(
+                *_both_down(_downwards(self.lams, i), _downwards(self.etas, j)), strict=True
+            )
+        ]
+        return rank_features(down[0], [*down[1:], self.spread])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a ``.npz`` file, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; one that is there is replaced.
+        """
+        write_npz(path, {"format": np.array(_FORMAT), **vars(self)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SelectionPath:
+        """Read a file that `save` wrote. Nothing in it is ever executed.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        SelectionPath
+        """
+        names = [field.name for field in fields(cls)]
+        held = read_npz(path, ["format", *names])
+        found = held.pop("format")
+        if found.shape != () or found.dtype.kind != "U" or str(found) != _FORMAT:
+            raise ValueError(f"{path} is not a selection path that this version can read")
+        loaded = cls(**held)
+        if wrong := loaded._misfit():
+            raise ValueError(f"{path} is not a selection path: {wrong} does not fit the others")
+        return loaded
+
+    def _misfit(self) -> str | None:
+        """The name of an array of the wrong type or shape, if there is one."""
+        kinds = {"n_iter": "i", "converged": "b"}
+        cells = (self.lams.size, self.etas.size)
+        per_slice = (*cells, *self.objective.shape[2:3])
+        shapes = {
+            "lams": cells[:1],
+            "etas": cells[1:],
+            "scores": (*cells, *self.spread.shape),
+            "spread": self.spread.shape,
+        }
+        for name, array in vars(self).items():
+            if array.shape != shapes.get(name, per_slice) or array.dtype.kind != kinds.get(
+                name, "f"
+            ):
+                return name
+        return None
+
+    def __repr__(self) -> str:
+        missed = np.count_nonzero(~self.converged)
+        parts = [
+            _described(self.lams, "lam"),
+            _described(self.etas, "eta"),
+            f"features of shape {self.spread.shape}",
+        ]
+        if missed:
+            parts.append(f"{missed} of {self.converged.size} slices over tol")
+        return f"SelectionPath({', '.join(parts)})"
+
+
+def _downwards(values: NDArray[np.float64], index: int) -> list[int]:
+    """Indices of all values from the given one down to the smallest."""
+    index = range(len(values))[index]
+    order = np.argsort(values).tolist()
+    return order[order.index(index) :: -1]
+
+
+def _both_down(one: list[int], other: list[int]) -> tuple[list[int], list[int]]:
+    """Two ways down side by side; who arrives first waits at the end."""
+    steps = max(len(one), len(other))
+    return tuple(way + way[-1:] * (steps - len(way)) for way in (one, other))  # type: ignore[return-value]
+
+
+def _described(values: NDArray[np.float64], name: str) -> str:
+    if values.size == 1:
+        return f"{name} {values[0]:g}"
+    return f"{values.size} {name}s from {values.min():g} to {values.max():g}"

@@ -1,0 +1,109 @@
+"""Which solver to run on slices, and with what settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensift.gram import GramTensor
+from tensift.solvers import SliceProblems, Solution, solve_exact, solve_paper
+
+__all__ = ["SliceSolver", "explained_failure"]
+
+
+@dataclass(frozen=True)
+class SliceSolver:
+    """A solver and its settings, all of them resolved.
+
+    ``ridge`` is part of the objective for "exact", of the update alone for "paper". ``smoothing``,
+    ``relative`` and ``watch_conjugate`` concern "paper" only.
+    """
+
+    name: str
+    tol: float
+    max_iter: int
+    ridge: float
+    smoothing: float = float(np.finfo(float).eps)
+    relative: bool = False
+    watch_conjugate: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        *,
+        tol: float | None,
+        max_iter: int | None,
+        convention: str,
+        stopping: str,
+        many_samples: bool,
+    ) -> SliceSolver:
+        """Resolve the parameters of an estimator; many samples are more than a slice's features."""
+        if name == "exact":
+            return cls(
+                name,
+                tol=1e-6 if tol is None else float(tol),
+                max_iter=1000 if max_iter is None else int(max_iter),
+                ridge=1e-3,
+            )
+        program = convention == "program"
+        return cls(
+            name,
+            tol=1e-5 if tol is None else float(tol),
+            max_iter=100 if max_iter is None else int(max_iter),
+            ridge=1e-2 if program and not many_samples else 1e-3,
+            smoothing=float(np.finfo(float).eps) if program else 1e-2,
+            relative=stopping == "relative",
+            watch_conjugate=program and many_samples,
+        )
+
+    @property
+    def objective_ridge(self) -> float:
+        """The ridge of the problems that are solved."""
+        return self.ridge if self.name == "exact" else 0.0
+
+    def problems(self, gram: GramTensor, lam: float, eta: float) -> SliceProblems:
+        """The problems of slices under these penalties."""
+        return SliceProblems(gram, lam, eta, self.objective_ridge)
+
+    def solve(
+        self,
+        problems: SliceProblems,
+        n_jobs: int | None = None,
+        callback: Callable[[int], None] | None = None,
+    ) -> Solution:
+        """Solve all slices, in threads."""
+        if self.name == "exact":
+            return solve_exact(
+                problems, tol=self.tol, max_iter=self.max_iter, n_jobs=n_jobs, callback=callback
+            )
+        return solve_paper(
+            problems,
+            ridge=self.ridge,
+            smoothing=self.smoothing,
+            tol=self.tol,
+            relative=self.relative,
+            max_iter=self.max_iter,
+            watch_conjugate=self.watch_conjugate,
+            n_jobs=n_jobs,
+            callback=callback,
+        )
+
+    def solve_block(self, problems: SliceProblems, start: Solution | None = None) -> Solution:
+        """Solve a block of slices in this thread, from the solution at other penalties."""
+        return self.solve(problems)
+
+
+@contextmanager
+def explained_failure() -> Iterator[None]:
+    """Say what to do where a solver meets matrices that it cannot factor."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            "features of X depend on one another beyond working precision, and its values are "
+            "too large for the ridge to help; use scale='max', smaller units or a larger lam"
+        ) from error
