@@ -10,6 +10,7 @@ import numpy as np
 
 from tensift.gram import GramTensor
 from tensift.solvers import SliceProblems, Solution, solve_exact, solve_paper
+from tensift.solvers._exact import solve_exact_block
 
 __all__ = ["SliceSolver", "explained_failure"]
 
@@ -94,6 +95,8 @@ class SliceSolver:
 
     def solve_block(self, problems: SliceProblems, start: Solution | None = None) -> Solution:
         """Solve a block of slices in this thread, from the solution at other penalties."""
+        if self.name == "exact":
+            return solve_exact_block(problems, start, tol=self.tol, max_iter=self.max_iter)
         return self.solve(problems)
 
 
