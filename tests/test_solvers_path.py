@@ -286,7 +286,6 @@ def finished_file(tmp_path):
         {"settings": "yours"},
         {"settings": None},
     ],
-    ids=str,
 )
 def test_a_checkpoint_of_something_else_is_refused(finished_file, change):
     before = finished_file.read_bytes()

@@ -17,7 +17,12 @@ from tensift.algebra import make_transforms
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.selectors._selection_path import SelectionPath
 from tensift.selectors._slice_solver import explained_failure
-from tensift.selectors._stpca import STPCASelector, usable_gram, warn_of_open_gaps
+from tensift.selectors._stpca import (
+    STPCASelector,
+    same_specification,
+    usable_gram,
+    warn_of_open_gaps,
+)
 from tensift.solvers import PathSolution, solve_path
 
 __all__ = ["stpca_path"]
@@ -162,7 +167,7 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[GramTensor, Orientation, 
     given = selector.get_params(deep=False)
     defaults = {"orientation": 0, "transform": "identity", "feature_shape": None}
     for name, default in defaults.items():
-        if given[name] is not default and given[name] != default:
+        if not same_specification(given[name], default):
             raise ValueError(
                 f"{name} must be left at {default!r} when X is {type(X).__name__}, which has been "
                 "oriented and transformed already"
@@ -189,10 +194,11 @@ def _check_gram(gram: GramTensor) -> None:
         )
     if array.dtype.kind not in "fc" or not np.isfinite(array).all():
         raise ValueError("X must hold finite floating-point numbers, without NaN or infinity")
-    if not gram.thin:
-        size = np.abs(array).max()
-        if np.abs(array - adjoint(array)).max() > 1e-8 * size:
-            raise ValueError("X must hold Hermitian matrices: S = X X^H of every slice")
+    size = np.abs(array).max()
+    if size == 0:
+        raise ValueError("X is constant: its Gram matrices are zero, nothing to select")
+    if not gram.thin and np.abs(array - adjoint(array)).max() > 1e-8 * size:
+        raise ValueError("X must hold Hermitian matrices: S = X X^H of every slice")
 
 
 def _checked_grid(name: str, values: Any) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from tensift.selectors._scoring import Scoring
 from tensift.selectors._slice_solver import SliceSolver, explained_failure
 from tensift.solvers._problem import column_norms
 
-__all__ = ["STPCASelector", "usable_gram", "warn_of_open_gaps"]
+__all__ = ["STPCASelector", "same_specification", "usable_gram", "warn_of_open_gaps"]
 
 _SMALLEST, _LARGEST = 1e-100, 1e100  # of values whose squares and their sums can be held
 _RESULTS = (
@@ -271,7 +271,7 @@ class STPCASelector(TensorSelector):
             self._moments = Moments(self._orient(samples))
         elif np.iscomplexobj(samples) and self._moments.orientation.real_data:
             raise ValueError("X is complex, but the samples before it were real; pass one kind")
-        elif not _same((self.orientation, spec), self._oriented_by):
+        elif not same_specification((self.orientation, spec), self._oriented_by):
             raise ValueError(
                 "orientation or transform changed since the first chunk, which fixed them; use "
                 "fit, or begin anew with a clone"
@@ -448,10 +448,10 @@ def _check_magnitude(samples: NDArray) -> None:
         )
 
 
-def _same(one: Any, other: Any) -> bool:
+def same_specification(one: Any, other: Any) -> bool:
     """Whether two specifications of a transform, or tuples of them, say the same."""
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same_specification, one, other))
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     return one is other or (isinstance(one, str | Integral) and one == other)
