@@ -47,8 +47,12 @@ class GramTensor:
         return self.array.shape[1]
 
     def __getitem__(self, index: slice | NDArray) -> GramTensor:
-        """The Gram tensor of some of the slices."""
-        return GramTensor(self.array[index], self.thin)
+        """The Gram tensor of some of the slices, which keep a spectrum that is known."""
+        part = GramTensor(self.array[index], self.thin)
+        if "spectrum" in vars(self):
+            values, vectors = self.spectrum
+            vars(part)["spectrum"] = values[index], vectors[index]
+        return part
 
     def dense(self) -> NDArray:
         """The Gram matrices, ``(p, q, q)``."""

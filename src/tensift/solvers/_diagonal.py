@@ -44,7 +44,8 @@ class DiagonalProblems:
         """Diagonalise the Gram matrices of a stack of problems."""
         values, vectors = problems.gram.spectrum
         unit = values[:, -1] + problems.ridge
-        unit[unit == 0] = max(problems.lam, problems.eta) or 1.0
+        penalty = np.broadcast_to(np.maximum(problems.lam, problems.eta), unit.shape)
+        unit = np.where(unit > 0, unit, np.where(penalty > 0, penalty, 1.0))
         return cls(
             values / unit[:, None],
             vectors,

@@ -21,6 +21,7 @@ _RELAXATION = 1.5
 _SMALLEST_COLUMN = 3e-3  # a share of the largest, below which columns are weighted alike
 _SOFTER = 0.7  # columns are weighted by this times lam / norm once weights differ
 _FIRST_NEW_METRIC = 8
+_FASTEST = 5.0  # hardly any step divides a gap by more: no need to look before
 _BALANCE_EVERY, _BALANCE, _BALANCE_BY, _BALANCE_UNTIL = 3, np.log(3.0), 1.6, 200
 _TINY = np.finfo(float).tiny
 
@@ -90,7 +91,10 @@ def solve_exact_block(
 ) -> Solution:
     """Solve a stack of slices together, in this thread."""
     diagonal = DiagonalProblems.of(problems)
-    return _Splitting(diagonal, Start.of(diagonal)).run(tol, max_iter)
+    begin = Start.of(diagonal)
+    if start is not None:
+        begin = begin.or_better(diagonal, start.operators)
+    return _Splitting(diagonal, begin).run(tol, max_iter)
 
 
 class _Splitting:
@@ -133,12 +137,16 @@ class _Splitting:
         operators = np.empty_like(self.best)
         dual, converged, path = np.empty(n_slices), np.zeros(n_slices, bool), []
         active = np.arange(n_slices)
+        next_check = 1
         for step in range(1, max_iter + 1):
             if step > 1:
                 self._step()
-            if step <= 8 or step % 2 == 0 or step == max_iter:
+            renewed = step >= _FIRST_NEW_METRIC and step.bit_count() == 1
+            if step == next_check or renewed or step == max_iter:
                 self._certify()
-                closed = self.objective - self.bound <= tol * np.abs(self.objective)
+                gap, goal = self.objective - self.bound, tol * np.abs(self.objective)
+                closed = gap <= goal
+                next_check = step + _steps_ahead(gap[~closed], goal[~closed])
             done = closed if step < max_iter else np.ones_like(closed)
             path.append(np.full(n_slices, np.nan))
             path[-1][active] = self.objective * self.problems.unit
@@ -151,7 +159,7 @@ class _Splitting:
                     break
                 active, closed = active[~done], closed[~done]
                 self._keep(~done)
-            if step >= _FIRST_NEW_METRIC and step.bit_count() == 1:
+            if renewed:
                 self._renew_metric()
             elif step % _BALANCE_EVERY == 0 and step < _BALANCE_UNTIL:
                 self._balance()
@@ -271,6 +279,12 @@ class _Splitting:
                 value.keep(mask)
             elif value is not None:
                 setattr(self, name, value[mask])
+
+
+def _steps_ahead(gap: NDArray[np.float64], goal: NDArray[np.float64]) -> int:
+    """How many steps the first of some gaps will need at least."""
+    ratio = np.min(gap / np.maximum(goal, _TINY), initial=np.inf)
+    return 1 + int(np.log(np.clip(ratio, 1, 1e16)) / np.log(_FASTEST))
 
 
 def _column_weights(lam: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:

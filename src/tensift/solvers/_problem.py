@@ -24,8 +24,8 @@ class SliceProblems:
     ----------
     gram : GramTensor
         The Gram matrices ``S``.
-    lam, eta : float
-        Weights of the column norms and of the trace.
+    lam, eta : float or ndarray of shape (p,)
+        Weights of the column norms and of the trace, for all slices or for each.
     ridge : float, default=0.0
         Weight of the squares. The paper adds it to its update, not to its objective.
 
@@ -40,13 +40,17 @@ class SliceProblems:
     """
 
     gram: GramTensor
-    lam: float
-    eta: float
+    lam: float | NDArray[np.float64]
+    eta: float | NDArray[np.float64]
     ridge: float = 0.0
 
     def __getitem__(self, index: slice | NDArray) -> SliceProblems:
         """The problems of some of the slices."""
-        return SliceProblems(self.gram[index], self.lam, self.eta, self.ridge)
+        lam, eta = (
+            weight[index] if isinstance(weight, np.ndarray) else weight
+            for weight in (self.lam, self.eta)
+        )
+        return SliceProblems(self.gram[index], lam, eta, self.ridge)
 
     def value(
         self, operators: NDArray, norms: NDArray[np.float64] | None = None

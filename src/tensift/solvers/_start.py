@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,7 @@ class Start:
         operators = (vectors * sizes[:, None, :]) @ adjoint(vectors)
         rotated = np.zeros_like(operators)
         diagonal_of(rotated)[...] = sizes
-        alive = norms > _DEAD * norms.max(axis=1, keepdims=True)
-        direction = np.divide(lam, norms, out=np.zeros_like(norms), where=alive)
-        gradient = operators * direction[:, None, :]
+        gradient = _gradient_of_norms(operators, norms, lam)
         zero = np.flatnonzero(multiple == 0)
         if len(zero):
             # If A = 0 is the optimum, these columns, cut to lam, often prove it at once.
@@ -77,6 +75,39 @@ class Start:
             gradient[zero] = free * (lam[zero] / length)[:, None, :]
         positive = np.where(multiple > 0, np.count_nonzero(pull, axis=1), 0)
         return cls(operators, rotated, norms, gradient, positive)
+
+    def or_better(self, problems: DiagonalProblems, operators: NDArray) -> Start:
+        """Take the best multiple of other `operators` where the objective is lower there."""
+        rotated, norms = problems.rotate(operators), column_norms(operators)
+        multiple, value = _best_multiple(problems, rotated, norms)
+        better = (multiple > 0) & (value < _best_multiple(problems, self.rotated, self.norms)[1])
+        if not better.any():
+            return self
+        operators = operators[better] * multiple[better, None, None]
+        norms = norms[better] * multiple[better, None]
+        result = Start(*(getattr(self, field.name).copy() for field in fields(self)))
+        result.operators[better], result.norms[better] = operators, norms
+        result.rotated[better] = rotated[better] * multiple[better, None, None]
+        result.gradient[better] = _gradient_of_norms(operators, norms, problems.lam[better, None])
+        return result
+
+
+def _best_multiple(
+    problems: DiagonalProblems, rotated: NDArray, norms: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The multiple of each operator with the least objective, and that without its constant."""
+    sizes = problems.values + problems.ridge[:, None]
+    quadratic = np.einsum("pij,pij,pi->p", rotated.conj(), rotated, sizes).real
+    linear = np.sum(problems.pull * diagonal_of(rotated).real, axis=1)
+    linear -= problems.lam * norms.sum(axis=1)
+    multiple = np.maximum(linear, 0) / np.maximum(2 * quadratic, _TINY)
+    return multiple, multiple * (multiple * quadratic - linear)
+
+
+def _gradient_of_norms(operators: NDArray, norms: NDArray, lam: NDArray) -> NDArray:
+    """``lam`` times the unit vectors along the columns, zero for columns that have vanished."""
+    alive = norms > _DEAD * norms.max(axis=1, keepdims=True)
+    return operators * np.divide(lam, norms, out=np.zeros_like(norms), where=alive)[:, None, :]
 
 
 def _diagonal_norms(squares: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray:
