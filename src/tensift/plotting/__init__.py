@@ -3,6 +3,7 @@
 from tensift.plotting._channel_ranking import ChannelRankingDisplay
 from tensift.plotting._convergence import ConvergenceDisplay
 from tensift.plotting._evaluation import EvaluationDisplay
+from tensift.plotting._path import PathDisplay
 from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
 from tensift.plotting._selected_features import SelectedFeaturesDisplay
@@ -12,6 +13,7 @@ __all__ = [
     "ChannelRankingDisplay",
     "ConvergenceDisplay",
     "EvaluationDisplay",
+    "PathDisplay",
     "ScoreCurveDisplay",
     "ScoreMapDisplay",
     "SelectedFeaturesDisplay",
