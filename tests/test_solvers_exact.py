@@ -264,3 +264,26 @@ def test_real_slices_at_the_corners_of_the_grid(paper_dataset, name):
     for lam, eta in ((0.01, 0.01), (0.01, 100), (100, 0.01), (10, 10)):
         selector = STPCASelector(3, solver="exact", lam=lam, eta=eta).fit(X)
         assert (selector.dual_gap_ <= 1e-6).all()
+
+
+def test_a_start_changes_the_way_not_the_end():
+    X = slices(40, 30, 60)
+    near = solve_exact(problems_of(X, 3.0, 2.0), tol=1e-9)
+    cold = solve_exact(problems_of(X, 3.1, 2.0), tol=1e-9)
+    warm = solve_exact(problems_of(X, 3.1, 2.0), tol=1e-9, start=near)
+    assert warm.n_iter.mean() < cold.n_iter.mean()
+    assert_allclose(warm.objective, cold.objective, rtol=2e-9)
+    assert (warm.dual_gap <= 1e-9).all()
+    # A start that is far off is not taken.
+    far = solve_exact(problems_of(X, 3.1, 2.0), start=solve_exact(problems_of(X, 0.0, 0.0)))
+    assert_array_equal(far.n_iter, solve_exact(problems_of(X, 3.1, 2.0)).n_iter)
+
+
+def test_slices_may_differ_in_their_penalties():
+    X = slices(5, 8, 30)
+    lam, eta = np.array([0.0, 0.1, 1.0, 10.0, 1e4]), np.array([0.0, 3.0, 0.1, 1.0, 1.0])
+    together = solve_exact(problems_of(X, lam, eta), tol=1e-8)
+    for j in range(5):
+        alone = solve_exact(problems_of(X[j : j + 1], lam[j], eta[j]), tol=1e-8)
+        assert_allclose(together.operators[j], alone.operators[0], atol=1e-9)
+        assert_allclose(together.dual[j], alone.dual[0], rtol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ _RELAXATION = 1.5
 _SMALLEST_COLUMN = 3e-3  # a share of the largest, below which columns are weighted alike
 _SOFTER = 0.7  # columns are weighted by this times lam / norm once weights differ
 _FIRST_NEW_METRIC = 8
-_FASTEST = 5.0  # hardly any step divides a gap by more: no need to look before
+_CHECK_ALL_BEFORE = 7  # then every other step
 _BALANCE_EVERY, _BALANCE, _BALANCE_BY, _BALANCE_UNTIL = 3, np.log(3.0), 1.6, 200
 _TINY = np.finfo(float).tiny
 
@@ -80,10 +81,8 @@ def solve_exact(
     True
     """
 
-    def solve_block(block: SliceProblems) -> Solution:
-        return solve_exact_block(block, tol=tol, max_iter=max_iter)
-
-    return map_slices(solve_block, problems, n_jobs, callback)
+    solve_block = partial(solve_exact_block, tol=tol, max_iter=max_iter)
+    return map_slices(solve_block, problems, n_jobs, callback, start)
 
 
 def solve_exact_block(
@@ -137,16 +136,13 @@ class _Splitting:
         operators = np.empty_like(self.best)
         dual, converged, path = np.empty(n_slices), np.zeros(n_slices, bool), []
         active = np.arange(n_slices)
-        next_check = 1
         for step in range(1, max_iter + 1):
             if step > 1:
                 self._step()
-            renewed = step >= _FIRST_NEW_METRIC and step.bit_count() == 1
-            if step == next_check or renewed or step == max_iter:
+            # By the number of steps alone, so that a slice does not depend on its company.
+            if step < _CHECK_ALL_BEFORE or step % 2 == 0 or step == max_iter:
                 self._certify()
-                gap, goal = self.objective - self.bound, tol * np.abs(self.objective)
-                closed = gap <= goal
-                next_check = step + _steps_ahead(gap[~closed], goal[~closed])
+                closed = self.objective - self.bound <= tol * np.abs(self.objective)
             done = closed if step < max_iter else np.ones_like(closed)
             path.append(np.full(n_slices, np.nan))
             path[-1][active] = self.objective * self.problems.unit
@@ -159,7 +155,7 @@ class _Splitting:
                     break
                 active, closed = active[~done], closed[~done]
                 self._keep(~done)
-            if renewed:
+            if step >= _FIRST_NEW_METRIC and step.bit_count() == 1:
                 self._renew_metric()
             elif step % _BALANCE_EVERY == 0 and step < _BALANCE_UNTIL:
                 self._balance()
@@ -279,12 +275,6 @@ class _Splitting:
                 value.keep(mask)
             elif value is not None:
                 setattr(self, name, value[mask])
-
-
-def _steps_ahead(gap: NDArray[np.float64], goal: NDArray[np.float64]) -> int:
-    """How many steps the first of some gaps will need at least."""
-    ratio = np.min(gap / np.maximum(goal, _TINY), initial=np.inf)
-    return 1 + int(np.log(np.clip(ratio, 1, 1e16)) / np.log(_FASTEST))
 
 
 def _column_weights(lam: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
