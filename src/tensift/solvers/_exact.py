@@ -80,7 +80,6 @@ def solve_exact(
     >>> bool(solution.dual_gap[0] <= 1e-6)
     True
     """
-
     solve_block = partial(solve_exact_block, tol=tol, max_iter=max_iter)
     return map_slices(solve_block, problems, n_jobs, callback, start)
 
