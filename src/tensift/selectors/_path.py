@@ -15,6 +15,7 @@ from tensift._stacks import adjoint
 from tensift._version import __version__
 from tensift.algebra import make_transforms
 from tensift.gram import GramTensor, Moments, Orientation
+from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._selection_path import SelectionPath
 from tensift.selectors._slice_solver import explained_failure
 from tensift.selectors._stpca import (
@@ -72,7 +73,8 @@ def stpca_path(
     orientation, transform, feature_mode, score, scale, feature_shape, random_state, convention
         As in `STPCASelector`.
     penalty : {"absolute", "relative"}, default="absolute"
-        Whether `lams` and `etas` are taken as they stand, or as fractions.
+        Whether `lams` and `etas` are taken as they stand, or as fractions of their critical
+        values, as in `STPCASelector`; the result has them as they stand in the problem.
     solver : {"exact", "paper"}, default="exact"
         "exact" is the optimum with its proof, "paper" the authors' iteration.
     tol, max_iter, stopping
@@ -124,7 +126,9 @@ def stpca_path(
         _checked_grid(name, _GRID[penalty] if values is None else values)
         for name, values in (("lams", lams), ("etas", etas))
     )
+    check_fractions(penalty, {"lams": lams, "etas": etas})
     gram, orient, n_samples = _take_in(selector, X)
+    lams, etas = absolute_penalties(penalty, lams, etas, gram)
     scoring = selector._scoring(orient, X if isinstance(X, GramTensor) else selector._moments)
     slice_solver = selector._slice_solver(gram, n_samples)
     settings = (__version__, slice_solver, orient.mode, penalty, scoring.feature_mode, score, scale)

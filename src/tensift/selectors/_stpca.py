@@ -23,6 +23,7 @@ from tensift.gram._moments import largest_modulus
 from tensift.selectors._base import TensorSelector
 from tensift.selectors._entry import entry_scores
 from tensift.selectors._parameter_and_method import ParameterAndMethod
+from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._scoring import Scoring
 from tensift.selectors._slice_solver import SliceSolver, explained_failure
 from tensift.solvers._problem import column_norms
@@ -68,8 +69,10 @@ class STPCASelector(TensorSelector):
     lam, eta : float, default=10.0
         Weights of the column norms and of the trace; the defaults are the paper's for rapid
         deployment, made for data scaled to [-1, 1].
-    penalty : {"absolute"}, default="absolute"
-        How `lam` and `eta` are to be read: as they stand.
+    penalty : {"absolute", "relative"}, default="absolute"
+        Whether `lam` and `eta` are taken as they stand, or as fractions of their critical values:
+        those above which, without the other penalty, the optimum of every slice is zero. Two
+        fractions that sum to 1 leave nothing. Fractions do not depend on the data's scale.
     feature_mode : int or None, default=None
         None: every element is a feature (the paper's tube-wise data). An int: every index along
         that mode is a feature (slice-wise), scored by the sum over its elements.
@@ -110,7 +113,10 @@ class STPCASelector(TensorSelector):
         The score map.
     ranking_ : ndarray of int
         Flat row-major feature indices, best first. Equal scores are ordered by the features'
-        standard deviations, then by index.
+        standard deviations, then by index. For "exact", features with a score of zero are first
+        ordered by where they enter as both penalties go down together.
+    lam_, eta_ : float
+        The penalties of the problem that was solved.
     operators_ : ndarray of shape (p, q, q)
         Reconstruction operators in the transform domain, slices in row-major order of the other
         modes.
@@ -165,7 +171,7 @@ class STPCASelector(TensorSelector):
         "transform": "no_validation",
         "lam": [Interval(Real, 0, None, closed="left")],
         "eta": [Interval(Real, 0, None, closed="left")],
-        "penalty": [StrOptions({"absolute"})],
+        "penalty": [StrOptions({"absolute", "relative"})],
         "score": [StrOptions({"operator", "energy"})],
         "solver": [StrOptions({"paper", "exact"})],
         "scale": [StrOptions({"max"}), None],
@@ -239,6 +245,7 @@ class STPCASelector(TensorSelector):
         -------
         self
         """
+        check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})
         self._take_in(X)
         self._solve()
         return self
@@ -258,6 +265,7 @@ class STPCASelector(TensorSelector):
         -------
         self
         """
+        check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})
         first = not hasattr(self, "_moments")
         samples = self._validate_samples(X, reset=first, min_samples=1)
         _check_magnitude(samples)
@@ -360,7 +368,8 @@ class STPCASelector(TensorSelector):
         gram = usable_gram(moments, self.scale)
         scoring = self._scoring(orientation, moments)
         solver = self._slice_solver(gram, moments.count)
-        self.lam_, self.eta_ = float(self.lam), float(self.eta)
+        lam, eta = absolute_penalties(self.penalty, self.lam, self.eta, gram)
+        self.lam_, self.eta_ = float(lam), float(eta)
         problems = solver.problems(gram, self.lam_, self.eta_)
         callback = progress_bar("solving slices", gram.n_slices) if self.verbose else None
         with explained_failure():

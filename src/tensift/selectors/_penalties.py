@@ -1,0 +1,38 @@
+"""Penalties as users give them and as they stand in the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensift.gram import GramTensor
+from tensift.solvers import critical_penalties
+
+__all__ = ["absolute_penalties", "check_fractions"]
+
+
+def check_fractions(penalty: str, given: Mapping[str, ArrayLike]) -> None:
+    """Refuse fractions above 1; `given` has penalties by the names of their parameters."""
+    if penalty != "relative":
+        return
+    for name, values in given.items():
+        largest = np.max(values)
+        if largest > 1:
+            raise ValueError(
+                f"{name} has to be at most 1 with penalty='relative', where it is a fraction of "
+                f"the critical value above which nothing is left, got {largest:g}; try 0.1, or "
+                "use penalty='absolute'"
+            )
+
+
+def absolute_penalties(
+    penalty: str, lam: ArrayLike, eta: ArrayLike, gram: GramTensor
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The penalties of the problem: those given, or these fractions of the critical values."""
+    lam, eta = np.asarray(lam, dtype=float), np.asarray(eta, dtype=float)
+    if penalty == "absolute":
+        return lam, eta
+    critical = critical_penalties(gram)
+    return critical.lam * lam, critical.eta * eta
