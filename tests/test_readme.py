@@ -21,7 +21,10 @@ def test_python_blocks_run_one_after_the_other(blocks, tmp_path, monkeypatch):
         exec(compile(block, "README.md", "exec"), names)
     assert names["selector"].transform(names["X"]).shape == (1797, 20)
     assert names["channels"].get_support(indices=True).tolist() == [6, 7, 8]
-    assert (tmp_path / "digits.png").stat().st_size > 0
+    assert names["path"].scores.shape == (5, 5, 8, 8)
+    assert names["path"].dual_gap.max() <= 1e-6
+    for picture in ("digits.png", "path.png"):
+        assert (tmp_path / picture).stat().st_size > 0
 
 
 def test_files_it_points_to_exist():
