@@ -287,3 +287,10 @@ def test_slices_may_differ_in_their_penalties():
         alone = solve_exact(problems_of(X[j : j + 1], lam[j], eta[j]), tol=1e-8)
         assert_allclose(together.operators[j], alone.operators[0], atol=1e-9)
         assert_allclose(together.dual[j], alone.dual[0], rtol=1e-9)
+
+
+def test_slices_whose_subspaces_get_lost(paper_dataset):
+    """In one of these slices an eigenspace cannot be followed, and its basis degenerates."""
+    X = paper_dataset("UCIHAR_rebuilt_from_HAPT").data
+    selector = STPCASelector(3, solver="exact", orientation=1, lam=100, eta=0.1).fit(X)
+    assert (selector.dual_gap_ <= 1e-6).all()
