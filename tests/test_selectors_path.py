@@ -56,6 +56,14 @@ def test_with_the_papers_solver_cells_are_fits_to_the_bit(params, n):
     assert np.isnan(path.dual_gap).all()
 
 
+def test_blocks_are_those_of_a_fit():
+    """Slices solved in other company differ by rounding."""
+    X = np.random.default_rng(0).normal(size=(300, 200, 5)) * np.linspace(0.1, 1, 200)[:, None]
+    path = stpca_path(X, [1.0], [1.0], solver="paper")
+    fitted = STPCASelector(1, lam=1.0, eta=1.0).fit(X)
+    assert_array_equal(path.scores[0, 0], fitted.scores_)
+
+
 @pytest.mark.parametrize("params", [{}, {"transform": "dft", "score": "energy"}], ids=str)
 def test_with_the_exact_solver_cells_and_fits_prove_one_another(params):
     path = stpca_path(X, LAMS, ETAS, **params)
@@ -462,6 +470,9 @@ MOMENTS = Moments(Orientation((5, 6), 0, make_transforms("identity", [6])))
         ({"lams": [1, 2, 1.0]}, "lams has 1 more than once"),
         ({"lams": ["a"]}, "lams must be a list of numbers"),
         ({"lams": [1j]}, "lams must be a list of numbers"),
+        ({"lams": np.array([1j])}, "lams must be a list of numbers"),
+        ({"lams": ["1"]}, "lams must be a list of numbers"),
+        ({"lams": [[1.0], [1.0, 2.0]]}, "lams must be a list of numbers"),
         ({"lams": None, "etas": [None]}, "etas must be"),
         ({"solver": "magic"}, "'solver' parameter of stpca_path must be"),
         ({"penalty": "magic"}, "'penalty' parameter of stpca_path must be"),

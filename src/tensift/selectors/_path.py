@@ -11,19 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from tensift._progress import progress_bar
-from tensift._stacks import adjoint
 from tensift._version import __version__
 from tensift.algebra import make_transforms
 from tensift.gram import GramTensor, Moments, Orientation
+from tensift.selectors._data_checks import check_gram, checked_grid, usable_gram
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._selection_path import SelectionPath
-from tensift.selectors._slice_solver import explained_failure
-from tensift.selectors._stpca import (
-    STPCASelector,
-    same_specification,
-    usable_gram,
-    warn_of_open_gaps,
-)
+from tensift.selectors._slice_solver import explained_failure, warn_of_open_gaps
+from tensift.selectors._stpca import STPCASelector, same_specification
 from tensift.solvers import PathSolution, solve_path
 
 __all__ = ["stpca_path"]
@@ -123,7 +118,7 @@ def stpca_path(
     parameters = selector.get_params(deep=False)
     validate_parameter_constraints(selector._parameter_constraints, parameters, "stpca_path")
     lams, etas = (
-        _checked_grid(name, _GRID[penalty] if values is None else values)
+        checked_grid(name, _GRID[penalty] if values is None else values)
         for name, values in (("lams", lams), ("etas", etas))
     )
     check_fractions(penalty, {"lams": lams, "etas": etas})
@@ -180,48 +175,13 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[GramTensor, Orientation, 
         selector._moments = X
         selector.feature_shape_ = X.orientation.feature_shape
         return usable_gram(X, selector.scale), X.orientation, X.count
-    _check_gram(X)
+    check_gram(X)
     shape = (X.size, X.n_slices)
     selector.feature_shape_ = shape
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
     # Factors have a column for every sample; whole matrices are taken to come from many.
     n_samples = X.array.shape[2] if X.thin else X.size + 1
     return X, orientation, n_samples
-
-
-def _check_gram(gram: GramTensor) -> None:
-    array = gram.array
-    if array.ndim != 3 or 0 in array.shape or not (gram.thin or array.shape[1] == array.shape[2]):
-        raise ValueError(
-            f"X has an array of shape {array.shape}, but Gram matrices are (p, q, q), and thin "
-            "factors (p, q, r)"
-        )
-    if array.dtype.kind not in "fc" or not np.isfinite(array).all():
-        raise ValueError("X must hold finite floating-point numbers, without NaN or infinity")
-    size = np.abs(array).max()
-    if size == 0:
-        raise ValueError("X is constant: its Gram matrices are zero, nothing to select")
-    if not gram.thin and np.abs(array - adjoint(array)).max() > 1e-8 * size:
-        raise ValueError("X must hold Hermitian matrices: S = X X^H of every slice")
-
-
-def _checked_grid(name: str, values: Any) -> NDArray[np.float64]:
-    """Penalties as an array, or an error that says what is wrong with them."""
-    try:
-        grid = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a list of numbers, got {values!r}") from None
-    if grid.ndim != 1 or grid.size == 0:
-        raise ValueError(
-            f"{name} must be a list of at least one number, got an array of shape {grid.shape}"
-        )
-    for value in grid:
-        if not 0 <= value < np.inf:
-            raise ValueError(f"{name} must be finite numbers of at least 0, got {value:g}")
-    unique, counts = np.unique(grid, return_counts=True)
-    if unique.size < grid.size:
-        raise ValueError(f"{name} has {unique[counts > 1][0]:g} more than once; give it once")
-    return grid.copy()
 
 
 def _per_slice(solved: PathSolution, orientation: Orientation) -> dict[str, NDArray]:

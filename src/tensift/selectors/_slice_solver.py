@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from tensift._warnings import warn_user
 from tensift.gram import GramTensor
 from tensift.solvers import SliceProblems, Solution, solve_exact, solve_paper
 from tensift.solvers._exact import solve_exact_block
+from tensift.solvers._paper import _solve_block as solve_paper_block
 
-__all__ = ["SliceSolver", "explained_failure"]
+__all__ = ["SliceSolver", "explained_failure", "warn_of_open_gaps"]
 
 
 @dataclass(frozen=True)
@@ -81,23 +85,29 @@ class SliceSolver:
             return solve_exact(
                 problems, tol=self.tol, max_iter=self.max_iter, n_jobs=n_jobs, callback=callback
             )
-        return solve_paper(
-            problems,
-            ridge=self.ridge,
-            smoothing=self.smoothing,
-            tol=self.tol,
-            relative=self.relative,
-            max_iter=self.max_iter,
-            watch_conjugate=self.watch_conjugate,
-            n_jobs=n_jobs,
-            callback=callback,
-        )
+        return solve_paper(problems, **self._of_paper(), n_jobs=n_jobs, callback=callback)
 
     def solve_block(self, problems: SliceProblems, start: Solution | None = None) -> Solution:
         """Solve a block of slices in this thread, from the solution at other penalties."""
         if self.name == "exact":
             return solve_exact_block(problems, start, tol=self.tol, max_iter=self.max_iter)
-        return self.solve(problems)
+        # Where the authors' iteration ends depends on where it starts, so it starts as in a fit.
+        return solve_paper_block(problems, **self._of_paper())
+
+    def _of_paper(self) -> dict[str, Any]:
+        names = ("ridge", "smoothing", "tol", "relative", "max_iter", "watch_conjugate")
+        return {name: getattr(self, name) for name in names}
+
+
+def warn_of_open_gaps(missed: Sequence[str], total: str) -> None:
+    """Name what is not proven optimal to the tolerance, if anything."""
+    if missed:
+        more = f" and {len(missed) - 5} more" if len(missed) > 5 else ""
+        warn_user(
+            f"{len(missed)} of {total} missed tol: {', '.join(missed[:5])}{more}; "
+            "increase max_iter or tol",
+            ConvergenceWarning,
+        )
 
 
 @contextmanager

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._modes import resolve_mode
 from tensift._progress import progress_bar
 from tensift._stacks import squared_modulus
-from tensift._warnings import warn_user
 from tensift.algebra import is_data_driven, make_transforms
 from tensift.gram import GramTensor, Moments, Orientation
-from tensift.gram._moments import largest_modulus
 from tensift.selectors._base import TensorSelector
+from tensift.selectors._data_checks import check_magnitude, usable_gram
 from tensift.selectors._entry import entry_scores
 from tensift.selectors._parameter_and_method import ParameterAndMethod
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._scoring import Scoring
-from tensift.selectors._slice_solver import SliceSolver, explained_failure
+from tensift.selectors._slice_solver import SliceSolver, explained_failure, warn_of_open_gaps
 from tensift.solvers._problem import column_norms
 
-__all__ = ["STPCASelector", "same_specification", "usable_gram", "warn_of_open_gaps"]
+__all__ = ["STPCASelector", "same_specification"]
 
-_SMALLEST, _LARGEST = 1e-100, 1e100  # of values whose squares and their sums can be held
 _RESULTS = (
     "scores_",
     "ranking_",
@@ -268,7 +264,7 @@ class STPCASelector(TensorSelector):
         check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})
         first = not hasattr(self, "_moments")
         samples = self._validate_samples(X, reset=first, min_samples=1)
-        _check_magnitude(samples)
+        check_magnitude(samples)
         spec = vars(self)["transform"]
         if is_data_driven(spec) and samples.ndim > 2:
             raise ValueError(
@@ -322,7 +318,7 @@ class STPCASelector(TensorSelector):
     def _take_in(self, X: Any) -> None:
         """Forget everything learned before, and hold the moments of these samples."""
         samples = self._validate_samples(X, reset=True)
-        _check_magnitude(samples)
+        check_magnitude(samples)
         self._forget_results()
         self._moments = Moments(self._orient(samples)).update(samples)
         self.n_samples_seen_ = self._moments.count
@@ -420,40 +416,6 @@ class STPCASelector(TensorSelector):
             convention=self.convention,
             stopping=self.stopping,
             many_samples=gram.size < n_samples,
-        )
-
-
-def usable_gram(moments: Moments, scale: str | None) -> GramTensor:
-    """The Gram tensor of the scaled data, if these are enough to score features by."""
-    if moments.count < 2:
-        seen = "1 sample" if moments.count else "no sample"
-        raise ValueError(f"{seen} seen so far; at least 2 are needed to score features")
-    if 0 < moments.peak < _SMALLEST:
-        raise ValueError(
-            f"X has no value above {moments.peak:.0e}, too small for sums of squares; "
-            "use smaller units"
-        )
-    if moments.spread().max() <= 1e-13 * moments.peak:
-        raise ValueError("X is constant: no feature varies between samples, nothing to select")
-    gram = moments.gram()
-    return gram.scaled(1 / moments.peak) if scale == "max" else gram
-
-
-def warn_of_open_gaps(missed: Sequence[str], total: str) -> None:
-    """Name what is not proven optimal to the tolerance, if anything."""
-    if missed:
-        more = f" and {len(missed) - 5} more" if len(missed) > 5 else ""
-        warn_user(
-            f"{len(missed)} of {total} missed tol: {', '.join(missed[:5])}{more}; "
-            "increase max_iter or tol",
-            ConvergenceWarning,
-        )
-
-
-def _check_magnitude(samples: NDArray) -> None:
-    if largest_modulus(samples) > _LARGEST:
-        raise ValueError(
-            f"X has values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
         )
 
 

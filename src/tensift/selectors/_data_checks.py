@@ -1,0 +1,78 @@
+"""What data must be like for their features to be scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._stacks import adjoint
+from tensift.gram import GramTensor, Moments
+from tensift.gram._moments import largest_modulus
+
+__all__ = ["check_gram", "check_magnitude", "checked_grid", "usable_gram"]
+
+_SMALLEST, _LARGEST = 1e-100, 1e100  # of values whose squares and their sums can be held
+
+
+def check_magnitude(samples: NDArray) -> None:
+    """Refuse samples whose sums of squares would overflow."""
+    if largest_modulus(samples) > _LARGEST:
+        raise ValueError(
+            f"X has values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
+        )
+
+
+def usable_gram(moments: Moments, scale: str | None) -> GramTensor:
+    """The Gram tensor of the scaled data, if these are enough to score features by."""
+    if moments.count < 2:
+        seen = "1 sample" if moments.count else "no sample"
+        raise ValueError(f"{seen} seen so far; at least 2 are needed to score features")
+    if 0 < moments.peak < _SMALLEST:
+        raise ValueError(
+            f"X has no value above {moments.peak:.0e}, too small for sums of squares; "
+            "use smaller units"
+        )
+    if moments.spread().max() <= 1e-13 * moments.peak:
+        raise ValueError("X is constant: no feature varies between samples, nothing to select")
+    gram = moments.gram()
+    return gram.scaled(1 / moments.peak) if scale == "max" else gram
+
+
+def check_gram(gram: GramTensor) -> None:
+    """Refuse what cannot be Gram matrices."""
+    array = gram.array
+    if array.ndim != 3 or 0 in array.shape or not (gram.thin or array.shape[1] == array.shape[2]):
+        raise ValueError(
+            f"X has an array of shape {array.shape}, but Gram matrices are (p, q, q), and thin "
+            "factors (p, q, r)"
+        )
+    if array.dtype.kind not in "fc" or not np.isfinite(array).all():
+        raise ValueError("X must hold finite floating-point numbers, without NaN or infinity")
+    size = np.abs(array).max()
+    if size == 0:
+        raise ValueError("X is constant: its Gram matrices are zero, nothing to select")
+    if not gram.thin and np.abs(array - adjoint(array)).max() > 1e-8 * size:
+        raise ValueError("X must hold Hermitian matrices: S = X X^H of every slice")
+
+
+def checked_grid(name: str, values: Any) -> NDArray[np.float64]:
+    """Penalties as an array, or an error that says what is wrong with them."""
+    try:
+        grid = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        grid = np.array(None)
+    if grid.dtype.kind not in "iuf" and grid.size:
+        raise ValueError(f"{name} must be a list of numbers, got {values!r}")
+    if grid.ndim != 1 or grid.size == 0:
+        raise ValueError(
+            f"{name} must be a list of at least one number, got an array of shape {grid.shape}"
+        )
+    for value in grid:
+        if not 0 <= value < np.inf:
+            raise ValueError(f"{name} must be finite numbers of at least 0, got {value:g}")
+    unique, counts = np.unique(grid, return_counts=True)
+    if unique.size < grid.size:
+        raise ValueError(f"{name} has {unique[counts > 1][0]:g} more than once; give it once")
+    return grid.astype(float)
