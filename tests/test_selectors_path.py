@@ -234,8 +234,9 @@ def test_entry_is_that_of_the_features_whatever_they_are(params):
 
 
 @pytest.mark.parametrize("jobs", [2, -1])
-def test_entry_does_not_depend_on_workers(jobs):
-    X = np.random.default_rng(2).normal(size=(60, 20, 300))
+def test_entry_does_not_depend_on_workers(monkeypatch, jobs):
+    monkeypatch.setattr(tensift.solvers._workers, "_BLOCK_ELEMENTS", 100)
+    X = np.random.default_rng(2).normal(size=(60, 8, 12))
     one, many = (
         STPCASelector(1, solver="exact", lam=30, eta=30, n_jobs=n).fit(X) for n in (1, jobs)
     )
@@ -418,6 +419,29 @@ def test_a_checkpoint_is_gone_on_from_and_refused_for_other_parameters(tmp_path,
         patch.setattr(tensift.selectors._path, "__version__", "99.0")
         with pytest.raises(ValueError, match="another version of tensift"):
             stpca_path(X, LAMS, ETAS, checkpoint=file)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_path_ends_with_the_same_bits(tmp_path, monkeypatch, jobs):
+    monkeypatch.setattr(tensift.solvers._workers, "_BLOCK_ELEMENTS", 75)
+    file = tmp_path / "checkpoint.npz"
+    params = {"transform": "dft", "score": "energy", "penalty": "relative"}
+    whole = stpca_path(X, **params)
+    solve, calls = tensift.selectors._slice_solver.solve_exact_block, itertools.count(1)
+
+    def interrupted(*args, **kwargs):
+        if next(calls) == 23:
+            raise KeyboardInterrupt
+        return solve(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tensift.selectors._slice_solver, "solve_exact_block", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            stpca_path(X, checkpoint=file, n_jobs=jobs, **params)
+    assert 0 < np.load(file)["finished"].sum() < np.load(file)["finished"].size
+    resumed = stpca_path(X, checkpoint=file, n_jobs=3 - jobs, **params)
+    for name, values in vars(whole).items():
+        assert_array_equal(getattr(resumed, name), values, err_msg=name)
 
 
 def test_progress_is_shown_over_slices_and_cells(monkeypatch):

@@ -22,7 +22,7 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> No
             raise IsADirectoryError(None, "it is a folder")
         try:
             with open(partial, "wb") as stream:
-                np.savez(stream, allow_pickle=False, **arrays)
+                np.savez(stream, **arrays)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(partial, path)

@@ -79,7 +79,8 @@ def stpca_path(
     checkpoint : path-like, optional
         A file that finished parts are written to every few seconds, at the end, and when the
         computation is interrupted. A call with the same data and parameters goes on from there,
-        to the same numbers; a file of other data or parameters is refused.
+        to the same numbers; a file of other data or parameters is refused. (So is one of sums
+        that another number of BLAS threads has rounded otherwise.)
     verbose : bool or int, default=False
         Show progress on standard error.
 

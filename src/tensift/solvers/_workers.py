@@ -86,7 +86,7 @@ def run_tasks(
             futures = {pool.submit(work, task): number for number, task in enumerate(tasks)}
             try:
                 for future in as_completed(futures):
-                    store(futures[future], future.result())
+                    store(futures.pop(future), future.result())
             except BaseException:
                 if stop is not None:
                     stop.set()
