@@ -416,7 +416,7 @@ def test_a_disk_that_fills_up_on_the_way_keeps_the_last_good_file(tmp_path, monk
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(_npz.np, "savez", full)
+    monkeypatch.setattr(_npz.np.lib.format, "write_array", full)
     with pytest.raises(OSError, match=r"cannot write .*path\.npz: No space left on device"):
         solve_path(gram, LAMS, ETAS, paper, checkpoint=file)
     assert os.listdir(tmp_path) == ["path.npz"]
@@ -432,7 +432,7 @@ def test_what_stopped_the_work_is_not_hidden_by_a_file_that_cannot_be_written(
             def full(*args, **kwargs):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-            monkeypatch.setattr(_npz.np, "savez", full)
+            monkeypatch.setattr(_npz.np.lib.format, "write_array", full)
             raise Stopped("stopped")
 
     gram = gram_of(3, 4, 9)

@@ -22,7 +22,10 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray]) -> No
             raise IsADirectoryError(None, "it is a folder")
         try:
             with open(partial, "wb") as stream:
-                np.savez(stream, **arrays)
+                with zipfile.ZipFile(stream, "w") as archive:
+                    for name, array in arrays.items():
+                        with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                            np.lib.format.write_array(member, array, allow_pickle=False)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(partial, path)
