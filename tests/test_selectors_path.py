@@ -212,6 +212,19 @@ def test_no_two_features_that_vary_tie_by_accident(monkeypatch):
     assert_array_equal(selector.ranking_, order)
 
 
+def test_features_far_below_the_others_enter_too():
+    rng = np.random.default_rng(3)
+    sizes = np.array([1.0, 1e-15, 3e-15, 0.0, 2e-15, 1e-150])
+    X = rng.normal(size=(50, 6, 1)) * sizes[:, None]
+    selector = STPCASelector(1, solver="exact", lam=1.0, eta=1.0).fit(X)
+    assert np.count_nonzero(selector.scores_) == 1
+    scaled = (X[:, :, 0] - X[:, :, 0].mean(axis=0)) / np.abs(X).max()
+    S = scaled.T @ scaled
+    limit = np.linalg.norm(S @ np.linalg.inv(S + 1e-3 * np.eye(6)), axis=0)
+    assert_array_equal(selector.ranking_, np.argsort(-limit))
+    assert selector.ranking_[-1] == 3  # constant
+
+
 @pytest.mark.parametrize("params", [{"feature_mode": 0}, {"transform": "random"}], ids=str)
 def test_entry_is_that_of_the_features_whatever_they_are(params):
     rng = np.random.default_rng(1)

@@ -16,7 +16,6 @@ __all__ = ["entry_scores"]
 
 _STEPS = 12
 _STEP = 10**-0.5  # of both penalties
-_ROUNDING = 1e-13
 
 
 def entry_scores(
@@ -53,14 +52,14 @@ def entry_scores(
         ties of `rank_features`, in order.
     """
     norms = norms.copy()
-    enters = _varying_columns(problems)
+    enters = variances(problems.gram) > 0
     waiting = varies & (score(norms) == 0)
     found: list[NDArray[np.float64]] = []
     part, slices = problems, np.arange(problems.gram.n_slices)
     for step in range(1, _STEPS + 2):
-        if np.count_nonzero(waiting) < 2:
-            break
         unsettled = np.any(enters[slices] & (norms[slices] == 0), axis=1)
+        if np.count_nonzero(waiting) < 2 or not unsettled.any():
+            break
         if not unsettled.all():
             slices, part = slices[unsettled], part[unsettled]
         if step <= _STEPS:
@@ -73,12 +72,6 @@ def entry_scores(
         found.append(np.where(waiting, score(norms), 0.0))
         waiting &= found[-1] == 0
     return found
-
-
-def _varying_columns(problems: SliceProblems) -> NDArray[np.bool_]:
-    """The features of each slice that vary by more than rounding."""
-    variance = variances(problems.gram)
-    return variance > _ROUNDING**2 * variance.max(axis=1, keepdims=True)
 
 
 def _without_penalties(problems: SliceProblems) -> NDArray:
