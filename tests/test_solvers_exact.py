@@ -294,3 +294,14 @@ def test_slices_whose_subspaces_get_lost(paper_dataset):
     X = paper_dataset("UCIHAR_rebuilt_from_HAPT").data
     selector = STPCASelector(3, solver="exact", orientation=1, lam=100, eta=0.1).fit(X)
     assert (selector.dual_gap_ <= 1e-6).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [60, 1200])
+def test_a_slice_of_1024_features(n):
+    X = slices(1, 1024, n) / np.sqrt(n)
+    problems = problems_of(X, 0.05, 0.1, thin=n < 1024)
+    solution = solve_exact(problems)
+    assert (solution.dual_gap <= 1e-6).all()
+    assert_allclose(problems.value(solution.operators), solution.objective, rtol=1e-9)
+    assert np.linalg.eigvalsh(solution.operators[0])[0] >= -1e-9
