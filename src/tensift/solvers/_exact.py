@@ -21,7 +21,7 @@ __all__ = ["solve_exact", "solve_exact_block"]
 _RELAXATION = 1.5
 _SMALLEST_COLUMN = 3e-3  # a share of the largest, below which columns are weighted alike
 _SOFTER = 0.7  # columns are weighted by this times lam / norm once weights differ
-_FIRST_NEW_METRIC = 8
+_NEW_METRICS = {6, *(24 * 2**k for k in range(20))}  # steps after which the metric is made anew
 _CHECK_ALL_BEFORE = 7  # then every other step
 _BALANCE_EVERY, _BALANCE, _BALANCE_BY, _BALANCE_UNTIL = 3, np.log(3.0), 1.6, 200
 _TINY = np.finfo(float).tiny
@@ -154,7 +154,7 @@ class _Splitting:
                     break
                 active, closed = active[~done], closed[~done]
                 self._keep(~done)
-            if step >= _FIRST_NEW_METRIC and step.bit_count() == 1:
+            if step in _NEW_METRICS:
                 self._renew_metric()
             elif step % _BALANCE_EVERY == 0 and step < _BALANCE_UNTIL:
                 self._balance()
