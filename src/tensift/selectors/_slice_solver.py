@@ -14,7 +14,7 @@ from tensift._warnings import warn_user
 from tensift.gram import GramTensor
 from tensift.solvers import SliceProblems, Solution, solve_exact, solve_paper
 from tensift.solvers._exact import solve_exact_block
-from tensift.solvers._paper import _solve_block as solve_paper_block
+from tensift.solvers._paper import solve_paper_block
 
 __all__ = ["SliceSolver", "explained_failure", "warn_of_open_gaps"]
 
