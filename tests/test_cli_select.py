@@ -282,3 +282,14 @@ def test_as_a_program(here):
     assert failed.returncode == 1
     assert failed.stderr.startswith("tensift: error: ")
     assert failed.stderr.count("\n") == 1
+
+
+def test_fractions_of_critical_penalties_for_the_certified_optimum(here, capsys):
+    options = ["--lam", "0.05", "--eta", "0.02", "--penalty", "relative", "--solver", "exact"]
+    assert main(["select", "x.npy", "-k", "7", *options]) == 0
+    expected = STPCASelector(7, lam=0.05, eta=0.02, penalty="relative", solver="exact").fit(X)
+    folder = here / "x-tensift"
+    np.testing.assert_array_equal(np.load(folder / "scores.npy"), expected.scores_)
+    assert json.loads((folder / "settings.json").read_text())["parameters"]["penalty"] == "relative"
+    assert main(["select", "x.npy", "-k", "7", "--penalty", "relative", "-o", "other"]) != 0
+    assert "lam has to be at most 1" in capsys.readouterr().err

@@ -108,6 +108,11 @@ def _add_method_arguments(group: Any) -> None:
         "--eta", type=non_negative, default=10.0, help="weight of the trace (default: 10)"
     )
     group.add_argument(
+        "--penalty", choices=("absolute", "relative"), default="absolute",
+        help="take --lam and --eta as they stand, or as fractions of the values above which no "
+        "feature is left (default: absolute)",
+    )  # fmt: skip
+    group.add_argument(
         "--solver", choices=("paper", "exact"), default="paper",
         help="the authors' iteration, or the certified optimum (default: paper)",
     )  # fmt: skip
@@ -219,6 +224,7 @@ def _parameters(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[s
         "transform": specs[0] if len(specs) == 1 else specs,
         "lam": arguments.lam,
         "eta": arguments.eta,
+        "penalty": arguments.penalty,
         "feature_mode": feature_mode,
         "score": arguments.score,
         "solver": arguments.solver,
