@@ -217,6 +217,3 @@ def _unconstrained(problems: SliceProblems, weights: NDArray[np.float64]) -> NDA
     inverse *= half[:, :, None] + half[:, None, :]
     diagonal_of(inverse)[...] = diagonal
     return inverse
-
-
-_solve_block = solve_paper_block  # the name that other modules know
