@@ -73,6 +73,54 @@ def test_operators_and_paths_equal_a_direct_loop(brute_force, n, is_complex, lam
     assert_array_equal(solution.converged, solution.n_iter < 100)
 
 
+@pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("watch_conjugate", [False, True])
+@pytest.mark.parametrize(("lam", "eta"), [(0.5, 20.0), (3.0, 8.0), (0.1, 0.5)])
+def test_larger_slices_equal_a_direct_loop(brute_force, is_complex, watch_conjugate, lam, eta):
+    """Few positive eigenvalues, some, and few negative ones."""
+    slices = slices_of(70, 33, 6, is_complex=is_complex)
+    params = {"ridge": 1e-3, "watch_conjugate": watch_conjugate}
+    expected = [brute_force.solve(block, lam, eta, **params) for block in slices]
+    solution = solve_paper(SliceProblems(gram_of(slices), lam, eta), **params)
+    assert_same_solution(solution, slices, expected)
+
+
+def test_slices_may_differ_in_their_penalties(brute_force):
+    slices = slices_of(40, 9, 5)
+    lam, eta = np.array([0.0, 0.1, 1.0, 10.0, 1e3]), np.array([0.0, 3.0, 0.1, 1.0, 1.0])
+    for thin in (False, True):
+        solution = solve_paper(SliceProblems(gram_of(slices, thin=thin), lam, eta), ridge=1e-3)
+        expected = [
+            brute_force.solve(*given, ridge=1e-3) for given in zip(slices, lam, eta, strict=True)
+        ]
+        assert_same_solution(solution, slices, expected)
+
+
+@pytest.mark.parametrize("n", [40, 4], ids=["dense", "thin"])
+@pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
+def test_a_start_is_where_the_iteration_goes_on(n, is_complex):
+    """Three steps and then the others are all of them."""
+    slices = slices_of(n, 9, 5, is_complex=is_complex)
+    problems = SliceProblems(gram_of(slices, thin=n < 9), 2.0, 0.2)
+    params = {"ridge": 1e-3, "tol": 1e-7}
+    whole = solve_paper(problems, **params, max_iter=1000)
+    assert whole.n_iter.min() > 5
+    begun = solve_paper(problems, **params, max_iter=3)
+    rest = solve_paper(problems, **params, max_iter=1000, start=begun)
+    assert_array_equal(rest.n_iter, whole.n_iter - 3)
+    assert_allclose(rest.operators, whole.operators, atol=1e-9)
+    steps = rest.objective_path.shape[1]
+    assert_allclose(rest.objective_path, whole.objective_path[:, 3 : 3 + steps], rtol=1e-10)
+
+
+def test_a_start_goes_to_its_own_block_of_slices():
+    slices = slices_of(60, 48, 90, size=0.1)
+    problems = SliceProblems(gram_of(slices), 0.5, 0.5)
+    begun = solve_paper(problems, ridge=1e-3, max_iter=2)
+    whole, rest = solve_paper(problems, ridge=1e-3), solve_paper(problems, ridge=1e-3, start=begun)
+    assert_allclose(rest.operators, whole.operators, atol=1e-9)
+
+
 @pytest.mark.parametrize("n", [40, 4], ids=["dense", "thin"])
 @pytest.mark.parametrize("share", [False, True])
 def test_watching_the_conjugate_changes_when_to_stop_and_nothing_else(brute_force, n, share):
