@@ -10,6 +10,7 @@ from tensift._stacks import adjoint, diagonal_of
 __all__ = ["inverse_of_definite"]
 
 _SMALL = 8  # order of the triangles that are inverted row by row
+_FEW_ELEMENTS = 10_000  # in all matrices, up to which calls cost more than what they do
 
 
 def inverse_of_definite(matrices: NDArray) -> NDArray:
@@ -19,7 +20,7 @@ def inverse_of_definite(matrices: NDArray) -> NDArray:
     from it, so the triangles are inverted by halves. Unlike Schur complements of the matrices
     themselves, that is as accurate as a linear solve.
     """
-    if matrices.shape[-1] <= _SMALL:
+    if matrices.shape[-1] <= _SMALL or matrices.size <= _FEW_ELEMENTS:
         return np.linalg.inv(matrices)
     triangle = _inverse_of_triangle(np.linalg.cholesky(matrices))
     half = triangle.shape[-1] // 2
