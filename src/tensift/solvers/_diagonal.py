@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._stacks import adjoint, diagonal_of, squared_modulus
-from tensift.solvers._problem import SliceProblems, column_norms
+from tensift.solvers._problem import SliceProblems
 
-__all__ = ["DiagonalProblems"]
+__all__ = ["DiagonalProblems", "best_multiple"]
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,6 @@ class DiagonalProblems:
         """Operators into the eigenbases."""
         return adjoint(self.vectors) @ operators @ self.vectors
 
-    def rotate_back(self, rotated: NDArray) -> NDArray:
-        """Operators out of the eigenbases."""
-        return self.vectors @ rotated @ adjoint(self.vectors)
-
     @cached_property
     def curvature(self) -> NDArray[np.float64]:
         """The quadratic part: ``(S + ridge I) A + A (S + ridge I)`` is ``curvature * A``."""
@@ -77,12 +73,20 @@ class DiagonalProblems:
         """The linear part, ``2 S - eta I``, which is diagonal."""
         return 2 * self.values - self.eta[:, None]
 
-    def value(self, operators: NDArray, rotated: NDArray) -> NDArray[np.float64]:
-        """The objective at feasible `operators`, given in both bases."""
-        quadratic = np.sum(squared_modulus(rotated) * self.curvature, axis=(1, 2)) / 2
+    def gradient(self, rotated: NDArray) -> NDArray:
+        """The gradient of all but the column norms, at operators in the eigenbasis."""
+        result = self.curvature * rotated
+        diagonal_of(result)[...] -= self.pull
+        return result
+
+    def parts_of_value(
+        self, rotated: NDArray, norms: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``a, b`` such that the objective at ``t A`` is ``a t^2 - b t + Tr(S)`` for ``t >= 0``."""
+        sizes = self.values + self.ridge[:, None]
+        quadratic = np.einsum("pij,pij,pi->p", rotated.conj(), rotated, sizes).real
         linear = np.sum(self.pull * diagonal_of(rotated).real, axis=1)
-        penalty = self.lam * column_norms(operators).sum(axis=1)
-        return quadratic - linear + penalty + self.values.sum(axis=1)
+        return quadratic, linear - self.lam * norms.sum(axis=1)
 
     def lower_bound(self, multipliers: NDArray) -> NDArray[np.float64]:
         """A value that no feasible operator can go below.
@@ -109,3 +113,11 @@ class DiagonalProblems:
                 where=self.curvature > 0,
             )
         return self.values.sum(axis=1) - np.sum(terms, axis=(1, 2)) / 2
+
+
+def best_multiple(
+    quadratic: NDArray[np.float64], linear: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where ``quadratic t^2 - linear t`` is least for ``t >= 0``, and how low it is."""
+    multiple = np.maximum(linear, 0) / np.maximum(2 * quadratic, np.finfo(float).tiny)
+    return multiple, multiple * (multiple * quadratic - linear)

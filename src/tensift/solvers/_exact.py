@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._stacks import adjoint, diagonal_of, frobenius_norm, hermitian_part
-from tensift.solvers._diagonal import DiagonalProblems
+from tensift.solvers._diagonal import DiagonalProblems, best_multiple
 from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._solution import Solution
 from tensift.solvers._start import Start
@@ -116,8 +116,7 @@ class _Splitting:
         self.pull = np.zeros(problems.vectors.shape, dtype)
         diagonal_of(self.pull)[...] = problems.pull
 
-        slope = problems.rotate(hermitian_part(start.gradient)) - self.pull
-        slope += problems.curvature * start.rotated
+        slope = problems.rotate(hermitian_part(start.gradient)) + problems.gradient(start.rotated)
         self.sparse_in = start.operators + start.gradient / weights[:, :, None]
         self.conic_in = self.scaling * start.rotated - slope / self.lift
         self.project = TrackedProjection(n_slices, size, dtype, start.positive)
@@ -214,8 +213,8 @@ class _Splitting:
         linear = np.einsum("pij,pij->p", self.pull.conj(), rotated).real
         linear -= problems.lam * norms.sum(axis=1)
         # The best multiple of the operator is explicit.
-        self.multiple = np.maximum(linear, 0) / np.maximum(2 * quadratic, _TINY)
-        value = self.multiple * (self.multiple * quadratic - linear) + problems.values.sum(axis=1)
+        self.multiple, value = best_multiple(quadratic, linear)
+        value += problems.values.sum(axis=1)
         better = value <= self.objective
         self.objective = np.where(better, value, self.objective)
         self.best[better] = operators[better] * self.multiple[better, None, None]

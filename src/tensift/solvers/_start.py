@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._stacks import adjoint, diagonal_of, squared_modulus
-from tensift.solvers._diagonal import DiagonalProblems
+from tensift.solvers._diagonal import DiagonalProblems, best_multiple
 from tensift.solvers._problem import column_norms
 
 __all__ = ["Start"]
@@ -58,9 +58,9 @@ class Start:
             weights = np.einsum("pca,pc->pa", squares, 1 / np.maximum(norms, _DEAD))
             sizes = pull / np.maximum(curvature + lam * weights, _TINY)
         norms = _diagonal_norms(squares, sizes)
-        quadratic = np.sum(curvature * sizes**2, axis=1)
+        quadratic = np.sum(curvature * sizes**2, axis=1) / 2
         linear = np.sum(pull * sizes, axis=1) - problems.lam * norms.sum(axis=1)
-        multiple = np.maximum(linear, 0) / np.maximum(quadratic, _TINY)
+        multiple, _ = best_multiple(quadratic, linear)
         sizes, norms = sizes * multiple[:, None], norms * multiple[:, None]
 
         operators = (vectors * sizes[:, None, :]) @ adjoint(vectors)
@@ -79,8 +79,9 @@ class Start:
     def or_better(self, problems: DiagonalProblems, operators: NDArray) -> Start:
         """Take the best multiple of other `operators` where the objective is lower there."""
         rotated, norms = problems.rotate(operators), column_norms(operators)
-        multiple, value = _best_multiple(problems, rotated, norms)
-        better = (multiple > 0) & (value < _best_multiple(problems, self.rotated, self.norms)[1])
+        multiple, value = best_multiple(*problems.parts_of_value(rotated, norms))
+        _, own = best_multiple(*problems.parts_of_value(self.rotated, self.norms))
+        better = value < own
         if not better.any():
             return self
         operators = operators[better] * multiple[better, None, None]
@@ -90,18 +91,6 @@ class Start:
         result.rotated[better] = rotated[better] * multiple[better, None, None]
         result.gradient[better] = _gradient_of_norms(operators, norms, problems.lam[better, None])
         return result
-
-
-def _best_multiple(
-    problems: DiagonalProblems, rotated: NDArray, norms: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The multiple of each operator with the least objective, and that without its constant."""
-    sizes = problems.values + problems.ridge[:, None]
-    quadratic = np.einsum("pij,pij,pi->p", rotated.conj(), rotated, sizes).real
-    linear = np.sum(problems.pull * diagonal_of(rotated).real, axis=1)
-    linear -= problems.lam * norms.sum(axis=1)
-    multiple = np.maximum(linear, 0) / np.maximum(2 * quadratic, _TINY)
-    return multiple, multiple * (multiple * quadratic - linear)
 
 
 def _gradient_of_norms(operators: NDArray, norms: NDArray, lam: NDArray) -> NDArray:
