@@ -75,10 +75,6 @@ class TrackedProjection:
             if isinstance(value, np.ndarray):
                 setattr(self, name, value[mask])
 
-    def forget(self, index: NDArray[np.intp]) -> None:
-        """Expect matrices of these slices that have nothing to do with the last ones."""
-        self._ready[index] = False
-
     def __call__(self, matrices: NDArray) -> NDArray:
         """Project each matrix; the stack must be the one of the call before, a step later."""
         parts = self.parts(matrices)
