@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tensift._stacks import eigh
 from tensift.solvers import psd_part
 from tensift.solvers._inverse import inverse_of_definite
 
@@ -152,3 +153,22 @@ def test_inverse_of_definite_matrices_is_as_accurate_as_a_solve(size, is_complex
     truth = (vectors / values) @ np.conj(np.swapaxes(vectors, 1, 2))
     error = np.abs(inverse_of_definite(matrices) - truth).max()
     assert error <= 1e-15 * condition * size
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_a_matrix_that_lapack_gives_up_on_is_read_backwards(monkeypatch, is_complex):
+    rng = np.random.default_rng(0)
+    matrices = rng.normal(size=(4, 6, 6)) + (1j * rng.normal(size=(4, 6, 6)) if is_complex else 0)
+    matrices = matrices + np.conj(np.swapaxes(matrices, 1, 2))
+    decompose = np.linalg.eigh
+
+    def gives_up(stack):
+        if any(np.array_equal(matrix, matrices[2]) for matrix in stack):
+            raise np.linalg.LinAlgError("Eigenvalues did not converge")
+        return decompose(stack)
+
+    monkeypatch.setattr(np.linalg, "eigh", gives_up)
+    values, vectors = eigh(matrices)
+    assert (np.diff(values, axis=1) >= 0).all()
+    rebuilt = (vectors * values[:, None, :]) @ np.conj(np.swapaxes(vectors, 1, 2))
+    assert_allclose(rebuilt, matrices, atol=1e-12)

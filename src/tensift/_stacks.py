@@ -7,7 +7,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["adjoint", "diagonal_of", "frobenius_norm", "hermitian_part", "squared_modulus", "take"]
+__all__ = [
+    "adjoint",
+    "diagonal_of",
+    "eigh",
+    "frobenius_norm",
+    "hermitian_part",
+    "squared_modulus",
+    "take",
+]
 
 
 def adjoint(matrices: NDArray) -> NDArray:
@@ -48,3 +56,20 @@ def squared_modulus(values: NDArray) -> NDArray[np.float64]:
 def take(matrices: NDArray, index: NDArray) -> NDArray:
     """Some matrices by their increasing indices; the stack itself, not a copy, if that is all."""
     return matrices if len(index) == len(matrices) else matrices[index]
+
+
+def eigh(matrices: NDArray) -> tuple[NDArray[np.float64], NDArray]:
+    """Ascending eigenvalues and eigenvectors of every Hermitian matrix.
+
+    LAPACK's divide and conquer now and then gives up on a matrix with nothing wrong about it.
+    Such a matrix is decomposed with its rows and columns in reverse order.
+    """
+    try:
+        return np.linalg.eigh(matrices)
+    except np.linalg.LinAlgError:
+        if len(matrices) > 1:
+            parts = [eigh(matrix[None]) for matrix in matrices]
+            values, vectors = zip(*parts, strict=True)
+            return np.concatenate(values), np.concatenate(vectors)
+        values, vectors = np.linalg.eigh(matrices[:, ::-1, ::-1])
+        return values, vectors[:, ::-1]

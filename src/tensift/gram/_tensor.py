@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, squared_modulus
+from tensift._stacks import adjoint, eigh, squared_modulus
 
 __all__ = ["GramTensor"]
 
@@ -63,7 +63,7 @@ class GramTensor:
     @cached_property
     def spectrum(self) -> tuple[NDArray[np.float64], NDArray]:
         """Eigenvalues ``(p, q)``, ascending, and eigenvectors ``(p, q, q)``; computed once."""
-        values, vectors = np.linalg.eigh(self.dense())
+        values, vectors = eigh(self.dense())
         return np.maximum(values, 0), vectors
 
     def trace(self) -> NDArray[np.float64]:

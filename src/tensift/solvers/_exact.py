@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of, frobenius_norm, hermitian_part
+from tensift._stacks import adjoint, diagonal_of, eigh, frobenius_norm, hermitian_part
 from tensift.solvers._diagonal import DiagonalProblems, best_multiple
 from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._solution import Solution
@@ -241,7 +241,7 @@ class _Splitting:
         sizes = problems.values + problems.ridge[:, None]
         metric = (problems.vectors * sizes[:, None, :]) @ adjoint(problems.vectors)
         diagonal_of(metric)[...] += weights / 2
-        values, basis = np.linalg.eigh(metric)
+        values, basis = eigh(metric)
         self._set_metric(weights, np.maximum(values, _TINY), basis)
         self.turn = adjoint(problems.vectors) @ basis
         self.pull = adjoint(self.turn) @ (problems.pull[:, :, None] * self.turn)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tensift._stacks import adjoint, diagonal_of, take
+from tensift._stacks import adjoint, diagonal_of, eigh, take
 
 __all__ = ["is_positive_definite", "low_rank_psd_part", "psd_part"]
 
@@ -37,7 +37,7 @@ def psd_part(matrices: NDArray) -> NDArray:
     result = matrices.copy()
     indefinite = ~is_positive_definite(matrices)
     if indefinite.any():
-        values, vectors = np.linalg.eigh(matrices[indefinite])
+        values, vectors = eigh(matrices[indefinite])
         result[indefinite] = (vectors * np.maximum(values, 0)[:, None, :]) @ adjoint(vectors)
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of, frobenius_norm, hermitian_part, take
+from tensift._stacks import adjoint, diagonal_of, eigh, frobenius_norm, hermitian_part, take
 from tensift.solvers._low_rank import LowRank
 from tensift.solvers._projection import is_positive_definite
 
@@ -111,7 +111,7 @@ class TrackedProjection:
         return result
 
     def _decompose(self, matrices: NDArray, index: NDArray) -> NDArray:
-        values, basis = np.linalg.eigh(matrices)
+        values, basis = eigh(matrices)
         self._set_basis(index, np.count_nonzero(values > 0, axis=1), basis)
         if self._steady:
             self._passed[index] = matrices
