@@ -158,15 +158,14 @@ class TensorSelector(SelectorMixin, BaseEstimator):
                 "features there are; all are kept"
             )
 
-    def _n_selected(self) -> int:
-        total = len(self.ranking_)
+    def _n_selected(self, total: int) -> int:
         wanted = self.n_features_to_select
         return min(int(wanted), total) if wanted >= 1 else max(1, round(wanted * total))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         mask = np.zeros(len(self.ranking_), dtype=bool)
-        mask[self.ranking_[: self._n_selected()]] = True
+        mask[self.ranking_[: self._n_selected(len(self.ranking_))]] = True
         return mask
 
     # Features out

@@ -14,8 +14,10 @@ from tensift.solvers._problem import column_norms
 
 __all__ = ["entry_scores"]
 
-_STEPS = 12
-_STEP = 10**-0.5  # of both penalties
+# Of both penalties: small steps among the features that will be selected, where each step
+# that is too large ranks by scores what it should rank by entry, larger ones after them.
+_STEP, _LATER_STEP = 10**-0.1, 10**-0.5
+_SMALLEST = 1e-6
 
 
 def entry_scores(
@@ -23,11 +25,13 @@ def entry_scores(
     norms: NDArray[np.float64],
     score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     varies: NDArray[np.bool_],
+    n_selected: int,
     solve: Callable[[SliceProblems], Solution],
 ) -> list[NDArray[np.float64]]:
     """Scores under smaller and smaller penalties, for features that have no score yet.
 
-    Both penalties are divided by the square root of ten, step by step, until at most one of the
+    Both penalties are lowered by a tenth of a decade, step by step, until as many features have
+    a score as will be selected, and by half a decade from there on, until at most one of the
     features that vary is left without a score. The last step has no penalties: there the operator
     is ``S (S + ridge I)^-1``, in which no feature that varies has a zero column. Only slices with
     zero columns are solved again.
@@ -42,6 +46,8 @@ def entry_scores(
         From column norms to scores of features.
     varies : ndarray of bool, in the shape of the features
         Features that have a place to enter; the others never do.
+    n_selected : int
+        How many features will be selected.
     solve : callable
         The solver.
 
@@ -56,21 +62,25 @@ def entry_scores(
     waiting = varies & (score(norms) == 0)
     found: list[NDArray[np.float64]] = []
     part, slices = problems, np.arange(problems.gram.n_slices)
-    for step in range(1, _STEPS + 2):
+    has_score = np.count_nonzero(score(norms))
+    factor = 1.0
+    while factor > 0:
         unsettled = np.any(enters[slices] & (norms[slices] == 0), axis=1)
         if np.count_nonzero(waiting) < 2 or not unsettled.any():
             break
         if not unsettled.all():
             slices, part = slices[unsettled], part[unsettled]
-        if step <= _STEPS:
-            factor = _STEP**step
+        factor *= _STEP if has_score < n_selected else _LATER_STEP
+        if factor >= _SMALLEST:
             lam, eta = factor * problems.lam, factor * problems.eta
             smaller = SliceProblems(part.gram, lam, eta, problems.ridge)
             norms[slices] = column_norms(solve(smaller).operators)
         else:
+            factor = 0.0
             norms[slices] = column_norms(_without_penalties(part))
         found.append(np.where(waiting, score(norms), 0.0))
         waiting &= found[-1] == 0
+        has_score += np.count_nonzero(found[-1])
     return found
 
 

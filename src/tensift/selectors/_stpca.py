@@ -380,6 +380,7 @@ class STPCASelector(TensorSelector):
                         norms,
                         scoring.scores,
                         scoring.feature_spread > 0,
+                        self._n_selected(scores.size),
                         lambda smaller: solver.solve(smaller, self.n_jobs),
                     ),
                     *ties,
