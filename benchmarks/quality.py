@@ -23,9 +23,7 @@ from tensift.selectors import rank_features
 
 SOLVERS = ("paper", "exact")
 BY_SPREAD = "exact, ties by spread"
-BY_ENTRY = "exact, ties by entry"
 SAME = "same features as paper"
-ENTRY_STEP = 10**-0.1  # of both penalties
 SHORT_GRID = (0.1, 10.0)  # where slices are large
 REPEATS = 10  # of k-means
 DRAWS = 10  # of random features
@@ -56,9 +54,8 @@ NOTES = [
 ]
 TIES_NOTES = [
     "by ties: cells in which some of the exact solver's chosen features have a score of zero",
-    "exact: as STPCASelector ranks. ties by entry: features without a score are ranked by the "
-    f"penalties at which they get one, found by dividing both by {1 / ENTRY_STEP:.2f} again and "
-    "again. ties by spread: by their standard deviations",
+    "exact: as STPCASelector ranks, features without a score by where they enter as both penalties "
+    "are lowered. ties by spread: those by their standard deviations",
     "better / worse: than paper. Its scores are seldom exactly zero; those that are, it ranks by "
     "spread, where the authors' program goes by index (on UCIDSA that makes POC smaller)",
 ]
@@ -120,7 +117,7 @@ class Outcome:
 class Case:
     """Both solvers on one set in one orientation, beside selections that know nothing of them.
 
-    `outcomes` has an entry for each solver as it ranks, and two for the exact solver's scores with
+    `outcomes` has an entry for each solver as it ranks, and one for the exact solver's scores with
     features that have none in another order.
     """
 
@@ -208,38 +205,13 @@ def score_maps(judge, orientation, grid, cache=None):
     # The rest is the same but for features without a score.
     counts = judge.subject.counts
     tied = np.flatnonzero(np.count_nonzero(maps["exact"].scores, axis=1) < max(counts))
-    as_fitted, by_entry = (maps["exact"].rankings.copy() for _ in range(2))
-    walk = Walk(data, settings)
+    rankings = maps["exact"].rankings.copy()
     for number in tied:
         lam, eta = cells[number]
         selector = STPCASelector(max(counts), lam=lam, eta=eta, solver="exact", **settings)
-        as_fitted[number] = selector.fit(data).ranking_
-        down = walk.down(lam, eta, maps["exact"].scores[number], max(counts))
-        by_entry[number] = rank_features(maps["exact"].scores[number], [*down, spread])
-    maps["exact"] = Maps(maps["exact"].scores, as_fitted)
-    maps[BY_ENTRY] = Maps(maps["exact"].scores, by_entry)
+        rankings[number] = selector.fit(data).ranking_
+    maps["exact"] = Maps(maps["exact"].scores, rankings)
     return maps
-
-
-class Walk:
-    """Scores on the way down from a pair of penalties, in small steps of both."""
-
-    def __init__(self, data, settings):
-        self._data, self._settings = data, settings
-        self._found = {}
-
-    def down(self, lam, eta, scores, wanted):
-        """The scores of step after step, until as many features as wanted have had one."""
-        alive, steps = scores > 0, []
-        while np.count_nonzero(alive) < wanted and len(steps) < 60:
-            lam, eta = lam * ENTRY_STEP, eta * ENTRY_STEP
-            key = f"{lam:.6e}, {eta:.6e}"  # cells on one way down share it
-            if key not in self._found:
-                path = stpca_path(self._data, [lam], [eta], solver="exact", **self._settings)
-                self._found[key] = path.scores.ravel()
-            steps.append(self._found[key])
-            alive |= steps[-1] > 0
-        return steps
 
 
 class Judge:
@@ -354,7 +326,7 @@ def _summary(cases):
 def _ties(cases):
     """Cells in which the exact solver chooses by score alone, and cells in which ties decide."""
     table = Table("By score, and by ties", notes=TIES_NOTES)
-    contestants = (*SOLVERS, BY_ENTRY, BY_SPREAD)
+    contestants = (*SOLVERS, BY_SPREAD)
     for metric, tied in product((*METRICS, SAME), (False, True)):
         judged = [case for case in cases if metric == SAME or case.has(metric)]
         chosen = np.concatenate([[], *(case.tied == tied for case in judged)]).astype(bool)
