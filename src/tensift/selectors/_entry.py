@@ -16,8 +16,8 @@ __all__ = ["entry_scores"]
 
 # Of both penalties: small steps among the features that will be selected, where each step
 # that is too large ranks by scores what it should rank by entry, larger ones after them.
-_STEP, _LATER_STEP = 10**-0.1, 10**-0.5
-_SMALLEST = 1e-6
+_STEP, _LATER_STEP = 10**-0.1, 10**-1
+_SMALLEST = 1e-4
 
 
 def entry_scores(
@@ -31,7 +31,7 @@ def entry_scores(
     """Scores under smaller and smaller penalties, for features that have no score yet.
 
     Both penalties are lowered by a tenth of a decade, step by step, until as many features have
-    a score as will be selected, and by half a decade from there on, until at most one of the
+    a score as will be selected, and by a decade from there on, until at most one of the
     features that vary is left without a score. The last step has no penalties: there the operator
     is ``S (S + ridge I)^-1``, in which no feature that varies has a zero column. Only slices with
     zero columns are solved again.
