@@ -46,17 +46,23 @@ def write_results(folder, name, tables, environment):
         _write(folder / f"{name}{suffix}.csv", table.csv())
 
 
-def _write(path, text):
-    """Write beside the target and move into place, so that no reader sees half a file."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def write_beside(path, write):
+    """Let `write` fill a file beside the target, and move it there: no reader sees half a file."""
+    handle, temporary = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix
+    )
+    os.close(handle)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        write(temporary)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _write(path, text):
+    write_beside(path, lambda file: Path(file).write_text(text, encoding="utf-8"))
 
 
 def _line(cells):

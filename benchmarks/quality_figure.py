@@ -4,9 +4,7 @@
 """
 
 import csv
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -15,6 +13,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks._data import ROOT
+from benchmarks._results import write_beside
 from benchmarks.quality import SOLVERS
 
 COLOURS = {"paper": "#d95f02", "exact": "#1f6fb4"}
@@ -48,7 +47,8 @@ def draw(results, picture):
             axis.spines[side].set_visible(False)
         axis.tick_params(axis="y", length=0)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    _save(figure, picture)
+    write_beside(picture, lambda file: figure.savefig(file, dpi=90))
+    plt.close(figure)
 
 
 def _draw_row(axis, height, row, cells, metric):
@@ -105,20 +105,6 @@ def _name(row):
 def _read(path):
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
-
-
-def _save(figure, picture):
-    """Write beside the target and move into place."""
-    handle, temporary = tempfile.mkstemp(dir=picture.parent, suffix=".png")
-    os.close(handle)
-    try:
-        figure.savefig(temporary, dpi=90)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, picture)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,7 @@
 """
 
 import csv
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -16,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from benchmarks._data import ROOT
+from benchmarks._results import write_beside
 from benchmarks.synthetic import GRID
 
 CHANCE = {"Orbit": 3 / 9, "Array": 4 / 100}
@@ -60,15 +59,7 @@ def draw(results, picture):
         shrink=0.5,
         label="share right among the first, mean of trials (ties at random)",
     )
-    handle, temporary = tempfile.mkstemp(dir=picture.parent, suffix=".png")
-    os.close(handle)
-    try:
-        figure.savefig(temporary, dpi=90)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, picture)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_beside(picture, lambda file: figure.savefig(file, dpi=90))
     plt.close(figure)
 
 
