@@ -533,3 +533,12 @@ MOMENTS = Moments(Orientation((5, 6), 0, make_transforms("identity", [6])))
 def test_bad_input_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         stpca_path(**{"X": X, "lams": LAMS, "etas": ETAS, **call})
+
+
+def test_a_cell_outside_the_grid_is_named():
+    path = stpca_path(np.random.default_rng(0).normal(size=(20, 3, 4)), lams=[1, 2], etas=[1])
+    assert_array_equal(path.ranking(-1, -1), path.ranking(1, 0))
+    with pytest.raises(IndexError, match="i=2 is outside the grid, which has 2 values"):
+        path.ranking(2, 0)
+    with pytest.raises(IndexError, match="j=-2 is outside the grid, which has 1 values"):
+        path.ranking(0, -2)

@@ -82,7 +82,8 @@ class SelectionPath:
         down = [
             self.scores[lam, eta]
             for lam, eta in zip(
-                *_both_down(_downwards(self.lams, i), _downwards(self.etas, j)), strict=True
+                *_both_down(_downwards(self.lams, i, "i"), _downwards(self.etas, j, "j")),
+                strict=True,
             )
         ]
         return rank_features(down[0], [*down[1:], self.spread])
@@ -150,8 +151,12 @@ class SelectionPath:
         return f"SelectionPath({', '.join(parts)})"
 
 
-def _downwards(values: NDArray[np.float64], index: int) -> list[int]:
+def _downwards(values: NDArray[np.float64], index: int, name: str) -> list[int]:
     """Indices of all values from the given one down to the smallest."""
+    if not -len(values) <= index < len(values):
+        raise IndexError(
+            f"{name}={index} is outside the grid, which has {len(values)} values there"
+        )
     index = range(len(values))[index]
     order = np.argsort(values).tolist()
     return order[order.index(index) :: -1]
