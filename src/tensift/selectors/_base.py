@@ -1,4 +1,4 @@
-"""What every selector of tensor features shares: validating samples, ranking, selecting, naming."""
+"""What every selector of tensor features shares: ranking, selecting, naming."""
 
 from __future__ import annotations
 
@@ -10,26 +10,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from tensift._modes import resolve_mode
 from tensift._warnings import warn_user
+from tensift.base import TensorEstimator, check_finite, n_axes
 from tensift.selectors._ranking import rank_features
 from tensift.selectors._scoring import pool_elements
 
 __all__ = ["TensorSelector"]
 
 
-class TensorSelector(SelectorMixin, BaseEstimator):
+class TensorSelector(SelectorMixin, TensorEstimator):
     """Base of all selectors: a subclass scores features, this class does the rest.
 
     Samples are an array ``(n, d_1, ..., d_m)``, or 2-D rows whose tensor shape is given by
@@ -63,77 +58,25 @@ class TensorSelector(SelectorMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorEstimator._parameter_constraints,
         "n_features_to_select": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
         ],
         "feature_mode": [None, Integral],
-        "feature_shape": [None, tuple, list],
     }
 
     n_features_to_select: int | float
     feature_mode: int | None
-    feature_shape: tuple[int, ...] | None
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Score the features of `X`."""
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
-    # Samples in
-
     def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> NDArray:
-        """Check samples and give them their tensor shape, ``(n, d_1, ..., d_m)``.
-
-        With ``reset`` the shape is learned, otherwise it must be the one learned before.
-        """
-        if np.ma.is_masked(X):
-            raise ValueError(
-                "X has masked values, which would be taken as they are; fill them first"
-            )
-        complex_rows = self.feature_shape is not None and np.iscomplexobj(X)
-        if _n_axes(X) > 2 or complex_rows:
-            X = _check_tensor(X, min_samples)
-        else:
-            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=min_samples)
-        shape = X.shape[1:]
-        if reset:
-            self.feature_shape_ = self._tensor_shape(shape)
-            self.n_features_in_ = math.prod(self.feature_shape_)
-            self._rows_in = len(shape) == 1
-            self._mode_of_features()  # an impossible feature_mode is an error now, not later
-        elif shape not in (self.feature_shape_, self._row_shape()):
-            raise ValueError(
-                f"X has samples of shape {shape}, but {type(self).__name__} was fitted on samples "
-                f"of shape {self.feature_shape_}"
-            )
-        return X.reshape(len(X), *self.feature_shape_)
-
-    def _tensor_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The tensor shape of samples that arrive as `shape`, by `feature_shape` if it is given."""
-        if self.feature_shape is None:
-            return shape
-        wanted = tuple(self.feature_shape)
-        if not wanted or not all(isinstance(d, Integral) and d > 0 for d in wanted):
-            raise ValueError(
-                f"feature_shape must be a tuple of positive integers, got {self.feature_shape!r}"
-            )
-        wanted = tuple(int(d) for d in wanted)
-        if shape not in (wanted, (math.prod(wanted),)):
-            raise ValueError(
-                f"feature_shape={wanted} has {math.prod(wanted)} elements, but the samples in X "
-                f"have shape {shape}; give the shape of one sample, or None to take it from X"
-            )
-        return wanted
-
-    def _row_shape(self) -> tuple[int, ...]:
-        """The shape of a row that stands for a whole sample, if rows are welcome."""
-        welcome = self._rows_in or self.feature_shape is not None
-        return (self.n_features_in_,) if welcome else self.feature_shape_
+        samples = super()._validate_samples(X, reset=reset, min_samples=min_samples)
+        self._mode_of_features()  # an impossible feature_mode is an error now, not later
+        return samples
 
     def _mode_of_features(self) -> int | None:
         """`feature_mode` as a non-negative number, or None."""
@@ -185,7 +128,7 @@ class TensorSelector(SelectorMixin, BaseEstimator):
             ``(n, d_1, ..., k, ..., d_m)``, and ``(n, k * rest)`` if `X` is made of rows.
         """
         check_is_fitted(self)
-        rows = _n_axes(X) == 2
+        rows = n_axes(X) == 2
         samples = self._validate_samples(X, reset=False, min_samples=1)
         mask = self._get_support_mask()
         mode = self._mode_of_features()
@@ -223,7 +166,7 @@ class TensorSelector(SelectorMixin, BaseEstimator):
                 *kept_shape,
                 *self.feature_shape_[mode + 1 :],
             )
-        X = _check_finite(X)
+        X = check_finite(X)
         rows = X.ndim == 2 and (mode is not None or self._rows_in)
         if X.shape[1:] not in (kept_shape, (math.prod(kept_shape),)):
             raise ValueError(
@@ -269,37 +212,3 @@ class TensorSelector(SelectorMixin, BaseEstimator):
                     f"input_features has {len(names)} names, but there are {len(mask)} features"
                 )
         return np.asarray(names, dtype=object)[mask]
-
-
-def _n_axes(X: Any) -> int:
-    """The number of axes of anything array-like, data frames and sparse matrices included."""
-    return len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim
-
-
-def _check_tensor(X: Any, min_samples: int) -> NDArray:
-    """Finite real or complex samples of more than two axes, or complex rows."""
-    X = _check_finite(X)
-    if len(X) < min_samples:
-        raise ValueError(
-            f"X has {len(X)} sample(s) (shape={X.shape}) while a minimum of {min_samples} is "
-            "required; samples go along the first axis"
-        )
-    if X.size == 0:
-        raise ValueError(f"X has a mode of length zero (shape={X.shape}); nothing to select from")
-    return X
-
-
-def _check_finite(X: Any) -> NDArray:
-    """A numeric array without NaN or infinity, in scikit-learn's words but complex allowed."""
-    if getattr(getattr(X, "dtype", None), "kind", "f") not in "biufcOSU":
-        raise ValueError(f"X has dtype {X.dtype}, which is not numeric; pass numbers")
-    if not np.iscomplexobj(X):
-        return check_array(X, allow_nd=True, ensure_min_samples=0, input_name="X")
-    X = np.asarray(X)
-    check_array(
-        np.stack([X.real, X.imag]).reshape(2, -1),
-        ensure_min_samples=0,
-        ensure_min_features=0,
-        input_name="X",
-    )
-    return X

@@ -13,12 +13,13 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from tensift._progress import progress_bar
 from tensift._version import __version__
 from tensift.algebra import make_transforms
+from tensift.base import same_specification, usable_gram
 from tensift.gram import GramTensor, Moments, Orientation
-from tensift.selectors._data_checks import check_gram, checked_grid, usable_gram
+from tensift.selectors._path_checks import check_gram, checked_grid
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._selection_path import SelectionPath
 from tensift.selectors._slice_solver import explained_failure, warn_of_open_gaps
-from tensift.selectors._stpca import STPCASelector, same_specification
+from tensift.selectors._stpca import STPCASelector
 from tensift.solvers import PathSolution, solve_path
 
 __all__ = ["stpca_path"]

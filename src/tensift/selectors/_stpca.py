@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._modes import resolve_mode
 from tensift._progress import progress_bar
 from tensift._stacks import squared_modulus
-from tensift.algebra import is_data_driven, make_transforms
+from tensift.base import OrientedEstimator, ParameterAndMethod, usable_gram
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.selectors._base import TensorSelector
-from tensift.selectors._data_checks import check_magnitude, usable_gram
 from tensift.selectors._entry import entry_scores
-from tensift.selectors._parameter_and_method import ParameterAndMethod
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._scoring import Scoring
 from tensift.selectors._slice_solver import SliceSolver, explained_failure, warn_of_open_gaps
 from tensift.solvers._problem import column_norms
 
-__all__ = ["STPCASelector", "same_specification"]
-
-_RESULTS = (
-    "scores_",
-    "ranking_",
-    "lam_",
-    "eta_",
-    "operators_",
-    "objective_",
-    "objective_path_",
-    "n_iter_",
-    "dual_objective_",
-    "dual_gap_",
-)
+__all__ = ["STPCASelector"]
 
 
-class STPCASelector(TensorSelector):
+class STPCASelector(OrientedEstimator, TensorSelector):
     """Select features of tensor data by sparse tensor PCA under the star-M product (STPCA-MP).
 
     Samples are oriented so that the indices of one mode reconstruct one another, the other modes
@@ -163,8 +146,7 @@ class STPCASelector(TensorSelector):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorSelector._parameter_constraints,
-        "orientation": [Integral],
-        "transform": "no_validation",
+        **OrientedEstimator._parameter_constraints,
         "lam": [Interval(Real, 0, None, closed="left")],
         "eta": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions({"absolute", "relative"})],
@@ -174,11 +156,22 @@ class STPCASelector(TensorSelector):
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
         "convention": [StrOptions({"program", "paper"})],
         "stopping": [StrOptions({"absolute", "relative"})],
         "verbose": ["verbose"],
     }
+    _results: ClassVar[tuple[str, ...]] = (
+        "scores_",
+        "ranking_",
+        "lam_",
+        "eta_",
+        "operators_",
+        "objective_",
+        "objective_path_",
+        "n_iter_",
+        "dual_objective_",
+        "dual_gap_",
+    )
 
     def __init__(
         self,
@@ -221,70 +214,6 @@ class STPCASelector(TensorSelector):
         self.stopping = stopping
         self.verbose = verbose
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this estimator; `transform` and `score` are methods only when read."""
-        shadowed = {name: vars(self)[name] for name in ("transform", "score")}
-        return {**super().get_params(deep=deep), **shadowed}
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity. Tensors may be complex.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})
-        self._take_in(X)
-        self._solve()
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Take in more samples; results equal those of `fit` on all of them, to rounding.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Any number of samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})
-        first = not hasattr(self, "_moments")
-        samples = self._validate_samples(X, reset=first, min_samples=1)
-        check_magnitude(samples)
-        spec = vars(self)["transform"]
-        if is_data_driven(spec) and samples.ndim > 2:
-            raise ValueError(
-                "transform='eigen' is computed from all samples, which partial_fit never sees "
-                "together; use fit, or pass the matrix itself as transform"
-            )
-        if first:
-            self._moments = Moments(self._orient(samples))
-        elif np.iscomplexobj(samples) and self._moments.orientation.real_data:
-            raise ValueError("X is complex, but the samples before it were real; pass one kind")
-        elif not same_specification((self.orientation, spec), self._oriented_by):
-            raise ValueError(
-                "orientation or transform changed since the first chunk, which fixed them; use "
-                "fit, or begin anew with a clone"
-            )
-        self._moments.update(samples)
-        self.n_samples_seen_ = self._moments.count
-        self._forget_results()  # they are solved for again when next read
-        return self
-
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Share of the energy of centred samples that the operators reconstruct.
 
@@ -315,50 +244,10 @@ class STPCASelector(TensorSelector):
             raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
         return float(1 - pairs @ squared_modulus(residual).sum(axis=(1, 2)) / energy)
 
-    def _take_in(self, X: Any) -> None:
-        """Forget everything learned before, and hold the moments of these samples."""
-        samples = self._validate_samples(X, reset=True)
-        check_magnitude(samples)
-        self._forget_results()
-        self._moments = Moments(self._orient(samples)).update(samples)
-        self.n_samples_seen_ = self._moments.count
+    def _check_parameters(self) -> None:
+        check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})
 
-    def _forget_results(self) -> None:
-        for name in _RESULTS:
-            self.__dict__.pop(name, None)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _RESULTS and "_moments" in vars(self) and "scores_" not in vars(self):
-            self._solve()
-            if name in vars(self):
-                return vars(self)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_moments" in vars(self)
-
-    def _orient(self, samples: NDArray) -> Orientation:
-        """Resolve orientation and transforms for these samples."""
-        n_modes = len(self.feature_shape_)
-        mode = self.orientation_ = resolve_mode("orientation", self.orientation, n_modes)
-        others = [axis for axis in range(n_modes) if axis != mode]
-        spec = vars(self)["transform"]
-        if not others and not isinstance(spec, str):
-            raise ValueError(
-                "transform has nothing to act on: samples have one mode, which is reconstructed; "
-                "leave it at 'identity', or give the samples' shape as feature_shape"
-            )
-        self._oriented_by = (self.orientation, spec)
-        transforms = make_transforms(
-            spec,
-            [self.feature_shape_[axis] for axis in others],
-            data=samples,
-            axes=[axis + 1 for axis in others],
-            random_state=self.random_state,
-        )
-        return Orientation(self.feature_shape_, mode, transforms, not np.iscomplexobj(samples))
-
-    def _solve(self) -> None:
+    def _solve(self, samples: NDArray | None) -> None:
         """Solve the slices from the moments and score the features."""
         moments, orientation = self._moments, self._moments.orientation
         gram = usable_gram(moments, self.scale)
@@ -418,15 +307,6 @@ class STPCASelector(TensorSelector):
             stopping=self.stopping,
             many_samples=gram.size < n_samples,
         )
-
-
-def same_specification(one: Any, other: Any) -> bool:
-    """Whether two specifications of a transform, or tuples of them, say the same."""
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(same_specification, one, other))
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    return one is other or (isinstance(one, str | Integral) and one == other)
 
 
 # After the class is made: scikit-learn wraps the methods it finds while making it.

@@ -1,4 +1,4 @@
-"""What data must be like for their features to be scored."""
+"""What Gram matrices and grids must be like for a path over them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._stacks import adjoint
-from tensift.gram import GramTensor, Moments
-from tensift.gram._moments import largest_modulus
+from tensift.gram import GramTensor
 
-__all__ = ["check_gram", "check_magnitude", "checked_grid", "usable_gram"]
-
-_SMALLEST, _LARGEST = 1e-100, 1e100  # of values whose squares and their sums can be held
-
-
-def check_magnitude(samples: NDArray) -> None:
-    """Refuse samples whose sums of squares would overflow."""
-    if largest_modulus(samples) > _LARGEST:
-        raise ValueError(
-            f"X has values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
-        )
-
-
-def usable_gram(moments: Moments, scale: str | None) -> GramTensor:
-    """The Gram tensor of the scaled data, if these are enough to score features by."""
-    if moments.count < 2:
-        seen = "1 sample" if moments.count else "no sample"
-        raise ValueError(f"{seen} seen so far; at least 2 are needed to score features")
-    if 0 < moments.peak < _SMALLEST:
-        raise ValueError(
-            f"X has no value above {moments.peak:.0e}, too small for sums of squares; "
-            "use smaller units"
-        )
-    if moments.spread().max() <= 1e-13 * moments.peak:
-        raise ValueError("X is constant: no feature varies between samples, nothing to select")
-    gram = moments.gram()
-    return gram.scaled(1 / moments.peak) if scale == "max" else gram
+__all__ = ["check_gram", "checked_grid"]
 
 
 def check_gram(gram: GramTensor) -> None:

@@ -1,0 +1,17 @@
+"""What estimators share: taking in samples, orienting them, holding their moments."""
+
+from tensift.base._data_checks import check_magnitude, usable_gram
+from tensift.base._oriented import OrientedEstimator, same_specification
+from tensift.base._parameter_and_method import ParameterAndMethod
+from tensift.base._samples import TensorEstimator, check_finite, n_axes
+
+__all__ = [
+    "OrientedEstimator",
+    "ParameterAndMethod",
+    "TensorEstimator",
+    "check_finite",
+    "check_magnitude",
+    "n_axes",
+    "same_specification",
+    "usable_gram",
+]

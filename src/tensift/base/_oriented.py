@@ -1,0 +1,166 @@
+"""What the estimators under the star-M product share: orienting samples and holding moments."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+
+from tensift._modes import resolve_mode
+from tensift.algebra import is_data_driven, make_transforms
+from tensift.base._data_checks import check_magnitude
+from tensift.base._samples import TensorEstimator
+from tensift.gram import Moments, Orientation
+
+__all__ = ["OrientedEstimator", "same_specification"]
+
+
+class OrientedEstimator(TensorEstimator):
+    """An estimator that sees samples as frontal slices, and learns from their moments alone.
+
+    A subclass has the parameters ``orientation``, ``transform``, ``feature_shape`` and
+    ``random_state``, computes its results from ``self._moments`` in `_solve`, and lists their
+    names in ``_results``. After `partial_fit` they are computed when one of them is first read.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorEstimator._parameter_constraints,
+        "orientation": [Integral],
+        "transform": "no_validation",
+        "random_state": ["random_state"],
+    }
+    _results: ClassVar[tuple[str, ...]] = ()
+
+    orientation: int
+    random_state: int | np.random.RandomState | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of this estimator; those that share a name with a method are no exception."""
+        own = {name: vars(self)[name] for name in self._get_param_names()}
+        return {**super().get_params(deep=deep), **own}
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn from all of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, without NaN or infinity. Tensors may be complex.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._solve_now(self._take_in(X))
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Take in more samples; results equal those of `fit` on all of them, to rounding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Any number of samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_moments")
+        samples = self._validate_samples(X, reset=first, min_samples=1)
+        check_magnitude(samples)
+        spec = vars(self)["transform"]
+        if is_data_driven(spec) and samples.ndim > 2:
+            raise ValueError(
+                "transform='eigen' is computed from all samples, which partial_fit never sees "
+                "together; use fit, or pass the matrix itself as transform"
+            )
+        if first:
+            self._moments = Moments(self._orient(samples))
+        elif np.iscomplexobj(samples) and self._moments.orientation.real_data:
+            raise ValueError("X is complex, but the samples before it were real; pass one kind")
+        elif not same_specification((self.orientation, spec), self._oriented_by):
+            raise ValueError(
+                "orientation or transform changed since the first chunk, which fixed them; use "
+                "fit, or begin anew with a clone"
+            )
+        self._moments.update(samples)
+        self.n_samples_seen_ = self._moments.count
+        self._forget_results()
+        return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that do not go together."""
+
+    @abstractmethod
+    def _solve(self, samples: NDArray | None) -> None:
+        """Compute all results from the moments; `samples` are those of `fit`, if they are here."""
+
+    def _solve_now(self, samples: NDArray | None) -> None:
+        self._solve(samples)
+        self._solved = True
+
+    def _take_in(self, X: Any) -> NDArray:
+        """Forget everything learned before, and hold the moments of these samples."""
+        samples = self._validate_samples(X, reset=True)
+        check_magnitude(samples)
+        self._forget_results()
+        self._moments = Moments(self._orient(samples)).update(samples)
+        self.n_samples_seen_ = self._moments.count
+        return samples
+
+    def _forget_results(self) -> None:
+        for name in (*self._results, "_solved"):
+            self.__dict__.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._results and "_moments" in vars(self) and "_solved" not in vars(self):
+            self._solve_now(None)
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_moments" in vars(self)
+
+    def _orient(self, samples: NDArray) -> Orientation:
+        """Resolve orientation and transforms for these samples."""
+        n_modes = len(self.feature_shape_)
+        mode = self.orientation_ = resolve_mode("orientation", self.orientation, n_modes)
+        others = [axis for axis in range(n_modes) if axis != mode]
+        spec = vars(self)["transform"]
+        if not others and not isinstance(spec, str):
+            raise ValueError(
+                "transform has nothing to act on: samples have one mode, which is reconstructed; "
+                "leave it at 'identity', or give the samples' shape as feature_shape"
+            )
+        self._oriented_by = (self.orientation, spec)
+        transforms = make_transforms(
+            spec,
+            [self.feature_shape_[axis] for axis in others],
+            data=samples,
+            axes=[axis + 1 for axis in others],
+            random_state=self.random_state,
+        )
+        return Orientation(self.feature_shape_, mode, transforms, not np.iscomplexobj(samples))
+
+
+def same_specification(one: Any, other: Any) -> bool:
+    """Whether two specifications of a transform, or tuples of them, say the same."""
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same_specification, one, other))
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return one is other or (isinstance(one, str | Integral) and one == other)
