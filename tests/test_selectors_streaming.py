@@ -60,9 +60,9 @@ def test_slices_are_solved_when_a_result_is_read_and_once(monkeypatch):
     solved = []
     original = STPCASelector._solve
 
-    def watched(self):
-        solved.append(self)
-        return original(self)
+    def watched(self, samples):
+        solved.append(self, samples)
+        return original(self, samples)
 
     monkeypatch.setattr(STPCASelector, "_solve", watched)
     X = np.random.default_rng(1).normal(size=(20, 4, 3))

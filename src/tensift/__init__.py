@@ -2,11 +2,13 @@
 
 from tensift import algebra, datasets, metrics
 from tensift._version import __version__
+from tensift.decomposition import TensorPCA
 from tensift.selectors import SelectionPath, STPCASelector, stpca_path
 
 __all__ = [
     "STPCASelector",
     "SelectionPath",
+    "TensorPCA",
     "__version__",
     "algebra",
     "datasets",

@@ -13,6 +13,7 @@ __all__ = [
     "eigh",
     "frobenius_norm",
     "hermitian_part",
+    "peak_phases",
     "squared_modulus",
     "take",
 ]
@@ -44,6 +45,20 @@ def frobenius_norm(matrices: NDArray) -> NDArray[np.float64]:
 def hermitian_part(matrices: NDArray) -> NDArray:
     """The nearest Hermitian matrix to every matrix."""
     return (matrices + adjoint(matrices)) / 2
+
+
+def peak_phases(matrices: NDArray) -> NDArray:
+    """Numbers of modulus one that make the peak of every column real and positive, if multiplied.
+
+    The peak is the entry of largest modulus, the first of equal ones. So results do not depend on
+    the phases that a decomposition happens to return.
+    """
+    modulus = np.abs(matrices)
+    largest = modulus.max(axis=-2, keepdims=True)
+    peak = np.argmax(modulus >= largest * (1 - 1e-8), axis=-2)
+    leading = np.take_along_axis(matrices, peak[..., None, :], axis=-2)[..., 0, :]
+    leading = np.where(leading == 0, 1.0, leading)
+    return leading.conj() / np.abs(leading)
 
 
 def squared_modulus(values: NDArray) -> NDArray[np.float64]:

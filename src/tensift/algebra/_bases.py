@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._stacks import peak_phases
+
 
 def haar_basis(size: int) -> NDArray[np.float64]:
     """Return the orthonormal Haar basis of any length, coarse to fine.
@@ -57,7 +59,4 @@ def eigen_basis(data: NDArray[Any], axis: int) -> NDArray[Any]:
         unfolded = unfolded / largest
     _, ascending = np.linalg.eigh(unfolded @ unfolded.conj().T)
     vectors = ascending[:, ::-1]
-    modulus = np.abs(vectors)
-    peak = np.argmax(modulus >= modulus.max(axis=0) * (1 - 1e-8), axis=0)
-    leading = vectors[peak, np.arange(vectors.shape[1])]
-    return np.asarray((vectors * (leading.conj() / np.abs(leading))).conj().T)
+    return np.asarray((vectors * peak_phases(vectors)).conj().T)

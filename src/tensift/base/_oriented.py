@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 
 from tensift._modes import resolve_mode
+from tensift._stacks import squared_modulus
 from tensift.algebra import is_data_driven, make_transforms
 from tensift.base._data_checks import check_magnitude
 from tensift.base._samples import TensorEstimator
@@ -100,6 +101,18 @@ class OrientedEstimator(TensorEstimator):
         self.n_samples_seen_ = self._moments.count
         self._forget_results()
         return self
+
+    def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
+        """Share of the energy of the slices of `X` that operators of the kept slices reproduce."""
+        samples = self._validate_samples(X, reset=False, min_samples=1)
+        orientation = self._moments.orientation
+        slices = orientation.to_slices(samples - self._moments.mean)
+        residual = slices - operators @ slices
+        energy = orientation.multiplicity @ squared_modulus(slices).sum(axis=(1, 2))
+        if energy == 0:
+            raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
+        missed = orientation.multiplicity @ squared_modulus(residual).sum(axis=(1, 2))
+        return float(1 - missed / energy)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""

@@ -64,6 +64,17 @@ class Orientation:
         return math.prod(self.other_shape)
 
     @cached_property
+    def stays_real(self) -> bool:
+        """Whether slices of the data are real, or conjugate in pairs, so that all can be undone."""
+        return self.real_data and conjugate_partners(self.transforms) is not None
+
+    @cached_property
+    def unitary_factor(self) -> float | None:
+        """The c with ``||X_hat||^2 = c ||X||^2`` for all samples, None if there is none."""
+        factors = [transform.unitary_factor for transform in self.transforms]
+        return None if None in factors else math.prod(map(float, factors))  # type: ignore[arg-type]
+
+    @cached_property
     def conjugate_of(self) -> NDArray[np.intp]:
         """For each slice the slice that is its complex conjugate; itself where there is none."""
         partners = conjugate_partners(self.transforms) if self.real_data else None
@@ -74,6 +85,11 @@ class Orientation:
         """The slices that are solved: one of each conjugate pair."""
         return np.flatnonzero(np.arange(self.n_slices) <= self.conjugate_of)
 
+    @cached_property
+    def multiplicity(self) -> NDArray[np.intp]:
+        """For each kept slice how many slices it stands for: 2 for a conjugate pair, else 1."""
+        return np.where(self.conjugate_of[self.kept_slices] == self.kept_slices, 1, 2)
+
     def to_slices(self, samples: NDArray) -> NDArray:
         """Transform samples ``(n, d_1, ..., d_m)`` into the kept slices, ``(p', q, n)``."""
         rows = np.moveaxis(samples, (0, self.mode + 1), (-2, -1))
@@ -82,8 +98,19 @@ class Orientation:
         rows = rows.reshape(self.n_slices, len(samples), self.size)
         if len(self.kept_slices) < self.n_slices:
             rows = rows[self.kept_slices]
+            rows[self.multiplicity == 1] = rows[self.multiplicity == 1].real  # but for rounding
         # Features stay last in memory: that is how samples lie, and the copy is cheapest so.
         return np.swapaxes(np.ascontiguousarray(rows), 1, 2)
+
+    def from_slices(self, slices: NDArray) -> NDArray:
+        """Undo `to_slices`: kept slices ``(p', q, n)`` as samples ``(n, d_1, ..., d_m)``."""
+        rows = np.swapaxes(self.expand(slices), 1, 2)
+        rows = rows.reshape(*self.other_shape, *rows.shape[1:])
+        for axis, transform in enumerate(self.transforms):
+            rows = transform.inverse(rows, axis=axis)
+        if self.stays_real and np.iscomplexobj(rows):
+            rows = rows.real
+        return np.ascontiguousarray(np.moveaxis(rows, (-2, -1), (0, self.mode + 1)))
 
     def expand(self, values: NDArray) -> NDArray:
         """Values of the kept slices, ``(p', ...)``, for all ``p``; complex ones are conjugated."""

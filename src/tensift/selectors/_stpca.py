@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._progress import progress_bar
-from tensift._stacks import squared_modulus
 from tensift.base import OrientedEstimator, ParameterAndMethod, usable_gram
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.selectors._base import TensorSelector
@@ -233,16 +232,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             ``1 - sum ||X_j - A_j X_j||^2 / sum ||X_j||^2`` over the slices, at most 1.
         """
         check_is_fitted(self)
-        samples = self._validate_samples(X, reset=False, min_samples=1)
-        orientation = self._moments.orientation
-        kept = orientation.kept_slices
-        slices = orientation.to_slices(samples - self._moments.mean)
-        residual = slices - self.operators_[kept] @ slices
-        pairs = np.where(orientation.conjugate_of[kept] == kept, 1.0, 2.0)
-        energy = pairs @ squared_modulus(slices).sum(axis=(1, 2))
-        if energy == 0:
-            raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
-        return float(1 - pairs @ squared_modulus(residual).sum(axis=(1, 2)) / energy)
+        kept = self._moments.orientation.kept_slices
+        return self._share_reconstructed(X, self.operators_[kept])
 
     def _check_parameters(self) -> None:
         check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})

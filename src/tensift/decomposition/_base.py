@@ -1,0 +1,140 @@
+"""What the decompositions share: coordinates of samples, and what is made of the components."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tensift._stacks import adjoint, squared_modulus
+from tensift.base import OrientedEstimator, ParameterAndMethod, check_finite
+from tensift.decomposition._coordinates import Coordinates
+from tensift.selectors import rank_features
+from tensift.selectors._scoring import Scoring
+
+__all__ = ["TensorDecomposition"]
+
+
+class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OrientedEstimator):
+    """Base of the decompositions: a subclass finds encoders and decoders, this class uses them.
+
+    A subclass calls `_set_components` at the end of its `_solve`.
+    """
+
+    _results: ClassVar[tuple[str, ...]] = (
+        "mean_",
+        "encoder_",
+        "decoder_",
+        "explained_variance_",
+        "explained_variance_ratio_",
+        "component_slices_",
+        "component_numbers_",
+        "n_components_",
+        "scores_",
+        "ranking_",
+        "_coordinates",
+    )
+
+    def _set_components(self, coordinates: Coordinates) -> None:
+        """Store everything that follows from encoders and decoders of the kept slices."""
+        moments, orientation = self._moments, self._moments.orientation
+        unused = ~coordinates.chosen[:, None, :]
+        self._coordinates = coordinates
+        self.mean_ = moments.mean
+        self.encoder_ = orientation.expand(np.where(unused, 0, coordinates.encoder))
+        self.decoder_ = orientation.expand(np.where(unused, 0, coordinates.decoder))
+        self.n_components_ = coordinates.count
+        self.component_slices_ = coordinates.slices
+        self.component_numbers_ = coordinates.numbers
+        self.explained_variance_ = coordinates.explained / (moments.count - 1)
+        total = orientation.multiplicity @ moments.gram().trace()
+        total /= orientation.unitary_factor or 1.0
+        self.explained_variance_ratio_ = coordinates.explained / total
+        weights = squared_modulus(self.encoder_).sum(axis=2)
+        self.scores_ = np.sqrt(orientation.spread_over_features(weights))
+        self.ranking_ = rank_features(self.scores_, Scoring.spread_of(moments))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    @property
+    def components_(self) -> NDArray:
+        """What one unit of each coordinate adds to a reconstruction, ``(K, d_1, ..., d_m)``."""
+        check_is_fitted(self)
+        return self._as_given(self._coordinates.decode(np.eye(self.n_components_)))
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Coordinates of samples in the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components_)
+            Real for real samples, unless a transform is complex without the symmetry of the DFT.
+        """
+        check_is_fitted(self)
+        samples = self._validate_samples(X, reset=False, min_samples=1)
+        return self._coordinates.encode(samples - self.mean_) / self._units
+
+    def inverse_transform(self, X: ArrayLike) -> NDArray:
+        """Samples from their coordinates: the reconstruction of what `transform` was given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_components_)
+            Coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n, d_1, ..., d_m), or (n, d) if fitted on rows
+        """
+        check_is_fitted(self)
+        coordinates = check_finite(X)
+        if coordinates.shape[1:] != (self.n_components_,):
+            raise ValueError(
+                f"X has shape {coordinates.shape}, but transform returns (n, {self.n_components_})"
+            )
+        return self._as_given(self._coordinates.decode(coordinates * self._units) + self.mean_)
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Share of the energy of centred samples that is reconstructed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, usually held out.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            ``1 - sum ||X_j - U_j Q_j^H X_j||^2 / sum ||X_j||^2`` over the slices, at most 1.
+        """
+        check_is_fitted(self)
+        kept = self._moments.orientation.kept_slices
+        operators = self.decoder_[kept] @ adjoint(self.encoder_[kept])
+        return self._share_reconstructed(X, operators)
+
+    @property
+    def _units(self) -> NDArray | float:
+        """What coordinates are measured in."""
+        return 1.0
+
+    def _as_given(self, samples: NDArray) -> NDArray:
+        """Samples in the shape that samples had in `fit`."""
+        return samples.reshape(len(samples), -1) if self._rows_in else samples
+
+
+# After the class is made: scikit-learn wraps the methods it finds while making it.
+TensorDecomposition.transform = ParameterAndMethod(  # type: ignore[method-assign, assignment]
+    "transform", TensorDecomposition.transform
+)

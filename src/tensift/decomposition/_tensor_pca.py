@@ -1,0 +1,215 @@
+"""Principal components of tensors under the star-M product."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tensift._stacks import eigh, peak_phases
+from tensift._warnings import warn_user
+from tensift.base import usable_gram
+from tensift.decomposition._base import TensorDecomposition
+from tensift.decomposition._coordinates import Coordinates
+from tensift.decomposition._truncation import choose_ranks
+from tensift.gram import GramTensor, Moments
+
+__all__ = ["TensorPCA"]
+
+# A singular value s of samples comes out of their Gram matrix with errors larger by s_1 / s than
+# out of the samples themselves. Where components below this share of the largest energy are kept,
+# they are computed from the samples.
+_ENERGY_THAT_NEEDS_SAMPLES = 1e-6
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class TensorPCA(TensorDecomposition):
+    """Principal component analysis of tensors under the star-M product.
+
+    Samples are oriented, transformed along their other modes by M, and every frontal slice is
+    reconstructed from its own leading principal components: the T-SVDM of the centred samples,
+    truncated (the paper's "TPCA based on T-SVDM"). If M is unitary up to a factor, no other
+    decomposition with as many components in each slice has a smaller error. Samples with one mode,
+    2-D rows, give ordinary PCA.
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1) or None, default=None
+        How many components to keep; or the fewest that hold this share of the energy; or all.
+    truncation : {"slice", "global"}, default="slice"
+        "slice": `n_components` is the rank of every slice, or the share of the energy of every
+        slice. "global": it counts over all slices together, and the components with the largest
+        singular values are kept wherever they are, which for unitary M is the best choice for the
+        total. A conjugate pair of slices takes two places.
+    orientation : int, default=0
+        The feature mode whose indices are combined into components.
+    transform : str, ndarray, pair of callables, or a list of these, default="identity"
+        The transform M along every other mode: "identity", "dft", "dct", "haar", "eigen",
+        "random", an invertible matrix, or ``(forward, inverse)``. A list has one for each other
+        mode, in order.
+    whiten : bool, default=False
+        Divide coordinates by their standard deviation in the fitted samples (for a conjugate pair,
+        by the root mean square of both). Components of one slice are then white; those of
+        different slices can still be correlated.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
+    random_state : int, RandomState or None, default=None
+        Seed of the "random" transform.
+
+    Attributes
+    ----------
+    n_components_ : int
+        The number of coordinates, over all slices. Components without energy are left out.
+    components_ : ndarray of shape (n_components_, d_1, ..., d_m), or (n_components_, d) for rows
+        What one unit of each coordinate (before whitening) adds to a reconstruction. Orthonormal
+        if M is unitary up to a factor. Computed when read.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Variance along each component, descending, and its share of the whole; in the transform
+        domain if M is not unitary up to a factor.
+    component_slices_, component_numbers_ : ndarray of shape (n_components_,)
+        The slice that each component belongs to, in row-major order of the other modes, and its
+        number there.
+    energy_ : ndarray of shape (p, q)
+        Sum of squares of every component of every slice in the transform domain, kept or not.
+    ranks_ : ndarray with the shape of the other modes
+        How many components each slice keeps: the multirank.
+    mean_ : ndarray of shape (d_1, ..., d_m)
+        Mean of the samples.
+    encoder_, decoder_ : ndarray of shape (p, q, k)
+        The components of every slice in the transform domain, as columns; zero beyond its rank.
+        Here both are the same.
+    scores_ : ndarray of shape (d_1, ..., d_m)
+        Weight of every feature in the encoders.
+    ranking_ : ndarray of int
+        Features by score, the largest first, as flat row-major indices.
+    orientation_, feature_shape_, n_features_in_, n_samples_seen_
+        As in `STPCASelector`.
+
+    Notes
+    -----
+    Components come from the Gram matrices of the slices, which is several times faster than from
+    the samples, but resolves no singular value below about 1e-8 of the largest of its slice.
+    `fit` therefore turns to the samples for slices that keep any below 1e-3. `partial_fit` has
+    Gram matrices alone.
+
+    In every component the entry of largest modulus of the decoder is real and positive.
+
+    Examples
+    --------
+    >>> from tensift import TensorPCA
+    >>> from tensift.datasets import load_digits
+    >>> X = load_digits().data
+    >>> pca = TensorPCA(n_components=0.9, truncation="global", transform="dct").fit(X)
+    >>> pca.transform(X).shape
+    (1797, 38)
+    >>> pca.ranks_
+    array([6, 4, 6, 6, 5, 4, 4, 3])
+    >>> round(pca.score(X), 2)
+    0.91
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorDecomposition._parameter_constraints,
+        "n_components": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "truncation": [StrOptions({"slice", "global"})],
+        "whiten": ["boolean"],
+    }
+    _results: ClassVar[tuple[str, ...]] = (*TensorDecomposition._results, "energy_", "ranks_")
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        truncation: str = "slice",
+        orientation: int = 0,
+        transform: Any = "identity",
+        whiten: bool = False,
+        feature_shape: tuple[int, ...] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.truncation = truncation
+        self.orientation = orientation
+        self.transform = transform  # type: ignore[method-assign]
+        self.whiten = whiten
+        self.feature_shape = feature_shape
+        self.random_state = random_state
+
+    def _solve(self, samples: NDArray | None) -> None:
+        moments, orientation = self._moments, self._moments.orientation
+        gram = usable_gram(moments)
+        self._warn_of_too_many(orientation.size, orientation.n_slices)
+        energy, vectors = _principal_components(gram)
+        # What of the largest energy is rounding: squares lose half of the digits.
+        resolution = np.full(len(energy), _EPS * gram.size)
+        if gram.thin:
+            resolution **= 2
+        ranks = self._ranks(energy, resolution)
+        if samples is not None and not gram.thin:
+            last = np.take_along_axis(energy, np.maximum(ranks - 1, 0)[:, None], axis=1)[:, 0]
+            fine = np.flatnonzero(last < _ENERGY_THAT_NEEDS_SAMPLES * energy[:, 0])
+            if fine.size:
+                slices = orientation.to_slices(samples - moments.mean)[fine]
+                energy[fine], vectors[fine] = _principal_components(GramTensor(slices, thin=True))
+                resolution[fine] **= 2
+                ranks = self._ranks(energy, resolution)
+        most = int(ranks.max())
+        leading = vectors[:, :, :most] * peak_phases(vectors[:, :, :most])[:, None, :]
+        self.energy_ = np.zeros((orientation.n_slices, orientation.size))
+        self.energy_[:, : energy.shape[1]] = orientation.expand(energy)
+        self.ranks_ = orientation.expand(ranks).reshape(orientation.other_shape)
+        chosen = np.arange(most) < ranks[:, None]
+        self._set_components(Coordinates(orientation, leading, leading, energy[:, :most], chosen))
+
+    def _ranks(
+        self, energy: NDArray[np.float64], resolution: NDArray[np.float64]
+    ) -> NDArray[np.intp]:
+        """How many components each slice keeps, of those that are more than rounding."""
+        floor = np.maximum(resolution * energy[:, 0], _energy_of_rounding(self._moments))
+        return choose_ranks(
+            energy,
+            np.sum(energy > floor[:, None], axis=1),
+            self._moments.orientation.multiplicity,
+            self.n_components,
+            self.truncation,
+        )
+
+    def _warn_of_too_many(self, size: int, n_slices: int) -> None:
+        most, where = size, "a slice"
+        if self.truncation == "global":
+            most, where = size * n_slices, "all slices"
+        if self.n_components is not None and self.n_components > most:
+            warn_user(
+                f"n_components={self.n_components} is more than the {most} components there are "
+                f"in {where}; all are kept"
+            )
+
+    @property
+    def _units(self) -> NDArray | float:
+        return np.sqrt(self.explained_variance_) if self.whiten else 1.0
+
+
+def _principal_components(gram: GramTensor) -> tuple[NDArray[np.float64], NDArray]:
+    """Energies ``(p, r)``, descending, and principal components ``(p, q, r)`` of every slice."""
+    if gram.thin:
+        vectors, values, _ = np.linalg.svd(gram.array, full_matrices=False)
+        return values**2, vectors
+    values, vectors = eigh(gram.array)
+    return np.maximum(values[:, ::-1], 0), vectors[:, :, ::-1]
+
+
+def _energy_of_rounding(moments: Moments) -> float:
+    """The energy that features of the samples' size can have in a slice by rounding alone."""
+    orientation = moments.orientation
+    gain = orientation.unitary_factor
+    if gain is None:
+        gain = math.prod(float(t.energy.sum(axis=1).max()) for t in orientation.transforms)
+    return gain * moments.count * orientation.size * (1e-14 * moments.peak) ** 2

@@ -1,0 +1,82 @@
+"""How many components each slice keeps."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["choose_ranks"]
+
+
+def choose_ranks(
+    energy: NDArray[np.float64],
+    available: NDArray[np.intp],
+    multiplicity: NDArray[np.intp],
+    n_components: int | float | None,
+    truncation: str,
+) -> NDArray[np.intp]:
+    """How many of its leading components each slice keeps.
+
+    Parameters
+    ----------
+    energy : ndarray of shape (p', r)
+        Energy of the components of each slice, descending.
+    available : ndarray of shape (p',)
+        How many of them are more than rounding errors.
+    multiplicity : ndarray of shape (p',)
+        How many slices each one stands for, 1 or 2.
+    n_components : int, float or None
+        A number of components, a share of the energy, or all.
+    truncation : {"slice", "global"}
+        Whether `n_components` holds for every slice or for all together.
+    """
+    if n_components is None:
+        return available
+    real = np.arange(energy.shape[1]) < available[:, None]
+    energy = np.where(real, energy, 0.0)
+    if truncation == "slice":
+        if isinstance(n_components, Integral):
+            return np.minimum(int(n_components), available)
+        missing = np.cumsum(energy, axis=1) < n_components * energy.sum(axis=1, keepdims=True)
+        return np.minimum(missing.sum(axis=1) + 1, available)
+    if isinstance(n_components, Integral):
+        return _largest(energy, real, multiplicity, int(n_components))
+    weights = energy * multiplicity[:, None]
+    order = np.argsort(-energy, axis=None, kind="stable")
+    cumulative = np.cumsum(weights.ravel()[order])
+    threshold = energy.ravel()[order[np.searchsorted(cumulative, n_components * cumulative[-1])]]
+    return np.sum(real & (energy >= threshold), axis=1)
+
+
+def _largest(
+    energy: NDArray[np.float64],
+    real: NDArray[np.bool_],
+    multiplicity: NDArray[np.intp],
+    budget: int,
+) -> NDArray[np.intp]:
+    """Ranks of the components with the most energy that a budget has room for.
+
+    Those of conjugate pairs take two places and have twice the energy, so the best choice is t
+    leading pairs and as many leading single ones as there is still room for, for the best t.
+    """
+    by_kind = []
+    for kind in (1, 2):
+        index = np.flatnonzero(real & (multiplicity == kind)[:, None])
+        by_kind.append(index[np.argsort(-energy.ravel()[index], kind="stable")])
+    singles, pairs = by_kind
+    energy_of_singles = np.concatenate([[0], np.cumsum(energy.ravel()[singles])])
+    energy_of_pairs = np.concatenate([[0], 2 * np.cumsum(energy.ravel()[pairs])])
+    n_pairs = np.arange(min(budget // 2, len(pairs)) + 1)
+    n_singles = np.minimum(budget - 2 * n_pairs, len(singles))
+    best = int(np.argmax(energy_of_pairs[n_pairs] + energy_of_singles[n_singles]))
+    if n_pairs[best] + n_singles[best] == 0:
+        raise ValueError(
+            f"n_components={budget} has no room for a conjugate pair of slices, and no other slice "
+            "varies; give at least 2"
+        )
+    chosen = np.zeros(energy.size, dtype=np.intp)
+    chosen[singles[: n_singles[best]]] = 1
+    chosen[pairs[: n_pairs[best]]] = 1
+    return chosen.reshape(energy.shape).sum(axis=1)
