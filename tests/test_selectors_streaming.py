@@ -61,7 +61,7 @@ def test_slices_are_solved_when_a_result_is_read_and_once(monkeypatch):
     original = STPCASelector._solve
 
     def watched(self, samples):
-        solved.append(self, samples)
+        solved.append(self)
         return original(self, samples)
 
     monkeypatch.setattr(STPCASelector, "_solve", watched)
