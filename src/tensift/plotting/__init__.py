@@ -1,9 +1,13 @@
-"""Pictures of a selection, after scikit-learn's Display convention. They need matplotlib."""
+"""Pictures of selections and decompositions, by scikit-learn's Displays. They need matplotlib."""
 
 from tensift.plotting._channel_ranking import ChannelRankingDisplay
+from tensift.plotting._component_map import ComponentMapDisplay
+from tensift.plotting._components import ComponentsDisplay
 from tensift.plotting._convergence import ConvergenceDisplay
+from tensift.plotting._energy import EnergyDisplay
 from tensift.plotting._evaluation import EvaluationDisplay
 from tensift.plotting._path import PathDisplay
+from tensift.plotting._reconstruction import ReconstructionDisplay
 from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
 from tensift.plotting._selected_features import SelectedFeaturesDisplay
@@ -11,9 +15,13 @@ from tensift.plotting._selection import SelectionDisplay
 
 __all__ = [
     "ChannelRankingDisplay",
+    "ComponentMapDisplay",
+    "ComponentsDisplay",
     "ConvergenceDisplay",
+    "EnergyDisplay",
     "EvaluationDisplay",
     "PathDisplay",
+    "ReconstructionDisplay",
     "ScoreCurveDisplay",
     "ScoreMapDisplay",
     "SelectedFeaturesDisplay",
