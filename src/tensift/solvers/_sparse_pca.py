@@ -1,0 +1,453 @@
+"""Sparse PCA of every slice: a sparse encoder and an orthonormal decoder, found by turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from tensift._stacks import adjoint, eigh, squared_modulus
+from tensift.gram import GramTensor
+from tensift.solvers._coupling import Coupling
+from tensift.solvers._decoder import best_decoder, polar_factor
+from tensift.solvers._encoder import Encoder, EncoderProblems
+from tensift.solvers._workers import run_tasks
+
+__all__ = ["SPARSITIES", "SparsePCASolution", "critical_sparsity", "solve_sparse_pca"]
+
+SPARSITIES = ("entries", "features", "components")
+
+_BLOCK_ELEMENTS = 400_000  # of Gram matrices solved together
+_SWEEPS = 3  # over the rows of the encoder, for each decoder
+_MEMORY = 8  # encoders that one extrapolation looks back on
+_GAP = 0.01  # times the root of tol: a gap is of first order where a decrease is of second
+_RIDGE = 1e-12  # of the size of the steps, in the weights of an extrapolation
+_ROUNDING = 1e-15  # of the trace: a decrease too small to be told
+_TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True)
+class SparsePCASolution:
+    """Encoders and decoders of a stack of slices, and how they were reached.
+
+    Slices that are coupled are one problem; else each slice is one.
+
+    Attributes
+    ----------
+    encoder, decoder : ndarray of shape (p', q, k)
+        ``Q`` and ``U`` in the transform domain: ``U Q^H x`` reconstructs ``x``. Components come in
+        the order of the energy they explain.
+    sparse_encoder : ndarray of shape (p, q, k)
+        The encoder in the domain of the penalty, where its zeros are exact: the original domain
+        if slices are coupled, else the same as `encoder`.
+    objective_path : ndarray of shape (problems, steps)
+        The objective after every update, encoder and decoder by turns, from the first encoder to
+        the last; NaN after a problem's last one.
+    converged : ndarray of bool, shape (problems,)
+        Whether the stopping rule was met before the iterations ran out.
+    dual_gap : ndarray of shape (problems,)
+        How far the encoder can be above the best one for this decoder, as a share of the objective.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.gram import GramTensor
+    >>> from tensift.solvers import solve_sparse_pca
+    >>> gram = GramTensor(np.diag([9.0, 4.0, 1.0])[None], thin=False)
+    >>> solution = solve_sparse_pca(gram, n_components=1, lam=6.0)
+    >>> solution.objective, solution.n_iter
+    (array([10.]), array([2]))
+    """
+
+    encoder: NDArray
+    decoder: NDArray
+    sparse_encoder: NDArray
+    objective_path: NDArray[np.float64]
+    converged: NDArray[np.bool_]
+    dual_gap: NDArray[np.float64]
+
+    @property
+    def n_iter(self) -> NDArray[np.intp]:
+        """How often the encoder of every problem was updated."""
+        return (np.count_nonzero(~np.isnan(self.objective_path), axis=1) + 1) // 2
+
+    @property
+    def objective(self) -> NDArray[np.float64]:
+        """The objective of every problem at the end."""
+        last = np.count_nonzero(~np.isnan(self.objective_path), axis=1) - 1
+        return self.objective_path[np.arange(len(last)), last]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[SparsePCASolution]) -> SparsePCASolution:
+        """Solutions of consecutive slices as one."""
+        if len(parts) == 1:
+            return parts[0]
+        steps = max(part.objective_path.shape[1] for part in parts)
+        columns = {
+            name: [getattr(part, name) for part in parts] for name in cls.__dataclass_fields__
+        }
+        columns["objective_path"] = [_padded(part.objective_path, steps) for part in parts]
+        return cls(**{name: np.concatenate(values) for name, values in columns.items()})
+
+    def or_better(self, other: SparsePCASolution) -> SparsePCASolution:
+        """Of every problem the solution with the lower objective; this one if they are equal."""
+        better = other.objective < self.objective
+        if not better.any():
+            return self
+        if better.all():
+            return other
+        steps = max(self.objective_path.shape[1], other.objective_path.shape[1])
+        chosen = {}
+        for name in self.__dataclass_fields__:
+            own, others = getattr(self, name), getattr(other, name)
+            if name == "objective_path":
+                own, others = _padded(own, steps), _padded(others, steps)
+            chosen[name] = np.where(better.reshape(-1, *[1] * (own.ndim - 1)), others, own)
+        return SparsePCASolution(**chosen)
+
+
+def critical_sparsity(gram: GramTensor, sparsity: str, coupling: Coupling | None = None) -> float:
+    """The lam from which on the encoder of every slice is zero, whatever the decoders.
+
+    An encoder is zero if the dual norm of ``2 S U`` is at most lam. Over all decoders that norm is
+    at most twice the length of the longest row of ``S`` for sparse entries and features, and
+    twice the largest eigenvalue for components. For entries of the original domain, rows of
+    different slices add up: ``2 max_{l,h} sum_j |M[j,h]| ||S_j[l, :]||``.
+
+    Parameters
+    ----------
+    gram : GramTensor
+        The Gram matrices ``S``.
+    sparsity : {"entries", "features", "components"}
+        What is penalised.
+    coupling : Coupling, optional
+        The map to the domain whose entries are penalised.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.gram import GramTensor
+    >>> from tensift.solvers import critical_sparsity
+    >>> gram = GramTensor(np.array([[[4.0, 3.0], [3.0, 4.0]]]), thin=False)
+    >>> [critical_sparsity(gram, sparsity) for sparsity in ("entries", "features", "components")]
+    [10.0, 10.0, 14.0]
+    """
+    _check_sparsity(sparsity, coupling)
+    if sparsity == "components":
+        return 2 * float(gram.spectrum[0].max())
+    rows = np.sqrt(squared_modulus(gram.dense()).sum(axis=2))
+    return 2 * float((rows if coupling is None else coupling.reach(rows)).max())
+
+
+def solve_sparse_pca(
+    gram: GramTensor,
+    *,
+    n_components: int,
+    lam: float,
+    ridge: float = 0.0,
+    sparsity: str = "entries",
+    coupling: Coupling | None = None,
+    n_init: int = 1,
+    random_state: int | np.random.RandomState | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    n_jobs: int | None = None,
+    callback: Callable[[int], None] | None = None,
+) -> SparsePCASolution:
+    """Minimise ``||X - U Q^H X||^2 + ridge ||Q||_F^2 + lam pen(Q)``, ``U^H U = I``, by turns.
+
+    The decoder ``U`` for a given encoder is a polar factor; the encoder ``Q`` for a given decoder
+    is improved by coordinate descent over its rows. Encoders are extrapolated from time to time,
+    if that lowers the objective, which never rises. The problem is not convex: other starts may
+    end lower.
+
+    Without penalty, and with that on components, the minimum over both is explicit. It has the
+    leading eigenvectors of ``S`` for decoder, shrunk by ``(s - lam / 2)_+ / (s + ridge)`` for
+    encoder: that penalty, minimised over rotations of the components, is the nuclear norm of
+    ``U Q^H``.
+
+    Parameters
+    ----------
+    gram : GramTensor
+        The Gram matrices ``S``.
+    n_components : int
+        Components of each slice, ``k``.
+    lam, ridge : float
+        Weights of the penalty and of the squares.
+    sparsity : {"entries", "features", "components"}
+        What the penalty adds up: moduli of the entries of the encoder, norms of its rows (a
+        feature leaves all components of a slice), or norms of its columns.
+    coupling : Coupling, optional
+        For sparse entries in the original domain, of which the slices are transforms.
+    n_init : int
+        Starts, of which the best is kept for every problem. The first is PCA, the others random.
+    random_state : int, RandomState or None
+        For the random starts.
+    tol : float
+        A problem is done when one iteration lowers the objective by no more than this share of it,
+        and the gap of the encoder is small.
+    max_iter : int
+        Updates of the encoder at most.
+    n_jobs : int or None
+        Threads over blocks of slices; None means 1, -1 means all cores.
+    callback : callable, optional
+        Called with the number of slices finished so far, over all starts.
+
+    Returns
+    -------
+    SparsePCASolution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.gram import GramTensor
+    >>> from tensift.solvers import solve_sparse_pca
+    >>> X = np.random.default_rng(0).normal(size=(4, 50)) * [[3.0], [3.0], [0.5], [0.5]]
+    >>> gram = GramTensor((X @ X.T)[None], thin=False)
+    >>> solution = solve_sparse_pca(gram, n_components=2, lam=100.0, sparsity="features")
+    >>> np.linalg.norm(solution.encoder[0], axis=1).round(2)
+    array([0.9 , 0.86, 0.  , 0.  ])
+    """
+    _check_sparsity(sparsity, coupling)
+    if not 1 <= n_components <= gram.size:
+        raise ValueError(
+            f"n_components={n_components} is not possible for slices of {gram.size} features; "
+            f"choose from 1 to {gram.size}"
+        )
+    if lam == 0 or sparsity == "components":
+        return _explicit(EncoderProblems(gram, lam, ridge, sparsity, coupling), n_components)
+
+    blocks = [slice(0, gram.n_slices)] if coupling is not None else _blocks(gram)
+    seeds = check_random_state(random_state).randint(2**31, size=(n_init - 1, gram.n_slices))
+    tasks = [(block, start) for block in blocks for start in range(n_init)]
+    solutions: dict[tuple[int, int], SparsePCASolution] = {}
+    finished = 0
+
+    def solve(task: tuple[slice, int]) -> SparsePCASolution:
+        block, start = task
+        problems = EncoderProblems(gram[block], lam, ridge, sparsity, coupling)
+        if start == 0:
+            decoder = _leading(problems, n_components)
+        else:
+            decoder = _random(problems, n_components, seeds[start - 1, block])
+        return _alternate(problems, decoder, tol, max_iter)
+
+    def store(number: int, solution: SparsePCASolution) -> None:
+        nonlocal finished
+        solutions[divmod(number, n_init)] = solution
+        finished += len(solution.encoder)
+        if callback is not None:
+            callback(finished)
+
+    run_tasks(solve, tasks, n_jobs, store, single_slice=gram.n_slices == 1)
+    best = []
+    for block in range(len(blocks)):
+        solution = solutions[block, 0]
+        for start in range(1, n_init):
+            solution = solution.or_better(solutions[block, start])
+        best.append(solution)
+    return SparsePCASolution.concatenate(best)
+
+
+def _alternate(
+    problems: EncoderProblems, decoder: NDArray, tol: float, max_iter: int
+) -> SparsePCASolution:
+    """Update encoder and decoder by turns, from a decoder; problems leave as they finish."""
+    everything, n_problems = problems, len(problems.trace)
+    encoder = result = _zero_encoder(problems, decoder)
+    active = np.arange(n_problems)
+    path = np.full((n_problems, 2 * max_iter - 1), np.nan)
+    converged, gaps = np.zeros(n_problems, dtype=bool), np.zeros(n_problems)
+    previous = np.full(n_problems, np.inf)
+    history: list[NDArray] = []
+
+    for iteration in range(max_iter):
+        encoder = problems.sweep(encoder, _SWEEPS)
+        value, gap = problems.value(encoder), problems.relative_gap(encoder)
+        path[active, 2 * iteration] = value
+        still = previous - value <= tol * value + _ROUNDING * problems.trace
+        done = still & (gap <= _GAP * np.sqrt(tol))
+        converged[active], gaps[active] = done, gap
+        ended = done | (iteration == max_iter - 1)
+        if ended.any():
+            if ended.all() and len(active) == n_problems:
+                result = encoder
+                break
+            result.put(active[ended], encoder[ended])
+            if ended.all():
+                break
+            active, problems, encoder = active[~ended], problems[~ended], encoder[~ended]
+            history = [sparse[~ended] for sparse in history]
+            value = value[~ended]
+        previous = value
+        history.append(encoder.sparse)
+        encoder = _decoded(problems, encoder.sparse, encoder.slices)
+        if len(history) > _MEMORY:
+            encoder = _extrapolated(problems, encoder, history)
+            history = []
+        path[active, 2 * iteration + 1] = problems.value(encoder)
+    return _solution(everything, result, path[:, : 2 * iteration + 1], converged, gaps)
+
+
+def _decoded(problems: EncoderProblems, sparse: NDArray, slices: NDArray) -> Encoder:
+    """An encoder with the best decoder for it."""
+    image = problems.matrices @ slices
+    dead = np.all(sparse == 0, axis=1)
+    if problems.coupling is not None:
+        dead = np.broadcast_to(dead.all(axis=0), (len(slices), dead.shape[1]))
+    decoder = best_decoder(problems.matrices, image, dead, problems.coupling)
+    return problems.encoder(decoder, sparse, slices, image)
+
+
+def _extrapolated(
+    problems: EncoderProblems, encoder: Encoder, history: Sequence[NDArray]
+) -> Encoder:
+    """Anderson's extrapolation of the last encoders, where the objective is lower there.
+
+    The weights are those under which the last steps cancel best. Zeros of the last encoder stay.
+    """
+    together = problems.coupling is not None
+    points = np.stack([sparse.reshape(1 if together else len(sparse), -1) for sparse in history])
+    steps = np.diff(points, axis=0).transpose(1, 0, 2)
+    products = (steps @ adjoint(steps)).real
+    size = np.trace(products, axis1=1, axis2=2)
+    products[:, range(_MEMORY), range(_MEMORY)] += (_RIDGE * size + _TINY)[:, None]
+    weights = np.linalg.solve(
+        products / (size + _TINY)[:, None, None], np.ones((len(size), _MEMORY, 1))
+    )
+    weights /= weights.sum(axis=1, keepdims=True)
+    sparse = np.einsum("mpn,pm->pn", points[1:], weights[:, :, 0]).reshape(history[-1].shape)
+    sparse = np.where(history[-1] == 0, 0, sparse)
+    other = _decoded(problems, sparse, problems.to_slices(sparse))
+    better = problems.value(other) < problems.value(encoder)
+    if together:
+        return other if better.all() else encoder
+    encoder.put(better, other[better])
+    return encoder
+
+
+def _explicit(problems: EncoderProblems, n_components: int) -> SparsePCASolution:
+    """The minimum without penalty, or with that on components."""
+    decoder = _leading(problems, n_components)
+    values = problems.gram.spectrum[0][:, ::-1][:, :n_components]
+    pull = np.maximum(values - problems.lam / 2, 0)
+    curvature = values + problems.ridge
+    # Without any penalty, directions without samples belong to PCA as much as the others.
+    shrinkage = np.divide(pull, curvature, out=np.ones_like(pull), where=curvature > 0)
+    if problems.lam > 0:
+        shrinkage = np.where(curvature > 0, shrinkage, 0)
+    sparse = slices = decoder * shrinkage[:, None, :]
+    if problems.coupling is not None:
+        sparse = problems.coupling.to_original(slices)
+    encoder = problems.encoder(decoder, sparse, slices, problems.matrices @ slices)
+    path = problems.value(encoder)[:, None]
+    return _solution(
+        problems, encoder, path, np.ones(len(path), dtype=bool), problems.relative_gap(encoder)
+    )
+
+
+def _leading(problems: EncoderProblems, n_components: int) -> NDArray:
+    """Leading eigenvectors; those of coupled slices in phase where they pull hardest."""
+    values, vectors = problems.gram.spectrum
+    decoder = vectors[:, :, ::-1][:, :, :n_components].copy()
+    if problems.coupling is None:
+        return decoder
+    pull = values[:, ::-1][:, None, :n_components] * decoder
+    reach = problems.coupling.reach(np.abs(pull))
+    for component in range(n_components):
+        position, row = np.unravel_index(reach[:, :, component].argmax(), reach.shape[:2])
+        wanted = problems.coupling.phases(int(position))
+        decoder[:, :, component] *= (wanted * _phase(decoder[:, row, component]).conj())[:, None]
+    return decoder
+
+
+def _random(problems: EncoderProblems, n_components: int, seeds: NDArray) -> NDArray:
+    """Decoders of random encoders, each drawn from its own seed."""
+    coupling = problems.coupling
+    shape: tuple[int, ...] = (problems.gram.size, n_components)
+    is_complex = np.iscomplexobj(problems.matrices) if coupling is None else not coupling.is_real
+    if coupling is not None:
+        # Drawn in the original domain, slices are conjugate where they have to be.
+        shape, seeds = (coupling.orientation.n_slices, *shape), seeds[:1]
+    draws = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        draw = rng.normal(size=shape)
+        draws.append(draw + 1j * rng.normal(size=shape) if is_complex else draw)
+    encoder = np.stack(draws) if coupling is None else coupling.to_slices(draws[0])
+    return polar_factor(problems.matrices @ encoder)
+
+
+def _zero_encoder(problems: EncoderProblems, decoder: NDArray) -> Encoder:
+    coupling = problems.coupling
+    slices = np.zeros_like(decoder)
+    sparse = slices if coupling is None else coupling.to_original(slices)
+    return problems.encoder(decoder, sparse, slices, slices)
+
+
+def _solution(
+    problems: EncoderProblems,
+    encoder: Encoder,
+    path: NDArray[np.float64],
+    converged: NDArray[np.bool_],
+    gaps: NDArray[np.float64],
+) -> SparsePCASolution:
+    """Put components into order and fix what the objective leaves free: phases, rotations."""
+    slices, decoder, sparse = encoder.slices, encoder.decoder, encoder.sparse
+    cross = adjoint(slices) @ (problems.matrices @ decoder)
+    explained = cross + adjoint(cross) - adjoint(slices) @ (problems.matrices @ slices)
+    if problems.sparsity == "features":
+        # Row norms do not see rotations of the components: take the axes of explained energy.
+        _, axes = eigh(explained)
+        axes = axes[:, :, ::-1]
+        decoder, slices = decoder @ axes, slices @ axes
+        sparse = slices
+    else:
+        energy = np.einsum("pii->pi", explained).real
+        if problems.coupling is not None:
+            energy = (problems.coupling.weights @ energy)[None]
+        order = np.argsort(-energy, axis=1, kind="stable")[:, None, :]
+        decoder, slices, sparse = (
+            np.take_along_axis(values, order, axis=2) for values in (decoder, slices, sparse)
+        )
+    shown = decoder if problems.coupling is None else problems.coupling.to_original(decoder)
+    if problems.coupling is not None:
+        shown = shown.reshape(1, -1, shown.shape[2])
+    largest = np.abs(shown).argmax(axis=1)[:, None, :]
+    turn = _phase(np.take_along_axis(shown, largest, axis=1)).conj()
+    return SparsePCASolution(slices * turn, decoder * turn, sparse * turn, path, converged, gaps)
+
+
+def _phase(values: NDArray) -> NDArray:
+    """Values divided by their moduli; one where they are zero."""
+    size = np.abs(values)
+    return np.where(size > 0, values / np.where(size > 0, size, 1), 1)
+
+
+def _blocks(gram: GramTensor) -> list[slice]:
+    per_block = max(1, _BLOCK_ELEMENTS // gram.size**2)
+    return [
+        slice(start, min(start + per_block, gram.n_slices))
+        for start in range(0, gram.n_slices, per_block)
+    ]
+
+
+def _padded(path: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+    return np.pad(path, ((0, 0), (0, steps - path.shape[1])), constant_values=np.nan)
+
+
+def _check_sparsity(sparsity: str, coupling: Coupling | None) -> None:
+    if sparsity not in SPARSITIES:
+        raise ValueError(f"sparsity={sparsity!r} is unknown; choose from {', '.join(SPARSITIES)}")
+    if coupling is not None and sparsity != "entries":
+        raise ValueError(
+            f"coupling is for sparse entries of the original domain; "
+            f"sparsity={sparsity!r} takes each slice by itself, so leave it out"
+        )
