@@ -80,8 +80,7 @@ class OrientedEstimator(TensorEstimator):
         """
         self._check_parameters()
         first = not hasattr(self, "_moments")
-        samples = self._validate_samples(X, reset=first, min_samples=1)
-        check_magnitude(samples)
+        samples = self._first_samples(X, 1) if first else self._more_samples(X)
         spec = vars(self)["transform"]
         if is_data_driven(spec) and samples.ndim > 2:
             raise ValueError(
@@ -90,8 +89,6 @@ class OrientedEstimator(TensorEstimator):
             )
         if first:
             self._moments = Moments(self._orient(samples))
-        elif np.iscomplexobj(samples) and self._moments.orientation.real_data:
-            raise ValueError("X is complex, but the samples before it were real; pass one kind")
         elif not same_specification((self.orientation, spec), self._oriented_by):
             raise ValueError(
                 "orientation or transform changed since the first chunk, which fixed them; use "
@@ -104,7 +101,7 @@ class OrientedEstimator(TensorEstimator):
 
     def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
         """Share of the energy of the slices of `X` that operators of the kept slices reproduce."""
-        samples = self._validate_samples(X, reset=False, min_samples=1)
+        samples = self._more_samples(X)
         orientation = self._moments.orientation
         slices = orientation.to_slices(samples - self._moments.mean)
         residual = slices - operators @ slices
@@ -125,10 +122,22 @@ class OrientedEstimator(TensorEstimator):
         self._solve(samples)
         self._solved = True
 
+    def _first_samples(self, X: Any, min_samples: int) -> NDArray:
+        samples = self._validate_samples(X, reset=True, min_samples=min_samples)
+        check_magnitude(samples)
+        return samples
+
+    def _more_samples(self, X: Any) -> NDArray:
+        """Samples of the shape and kind that were fitted."""
+        samples = self._validate_samples(X, reset=False, min_samples=1)
+        check_magnitude(samples)
+        if np.iscomplexobj(samples) and self._moments.orientation.real_data:
+            raise ValueError("X is complex, but the samples before it were real; pass one kind")
+        return samples
+
     def _take_in(self, X: Any) -> NDArray:
         """Forget everything learned before, and hold the moments of these samples."""
-        samples = self._validate_samples(X, reset=True)
-        check_magnitude(samples)
+        samples = self._first_samples(X, 2)
         self._forget_results()
         self._moments = Moments(self._orient(samples)).update(samples)
         self.n_samples_seen_ = self._moments.count
@@ -140,6 +149,8 @@ class OrientedEstimator(TensorEstimator):
 
     def __getattr__(self, name: str) -> Any:
         if name in self._results and "_moments" in vars(self) and "_solved" not in vars(self):
+            self._validate_params()  # they may have been set after the last chunk
+            self._check_parameters()
             self._solve_now(None)
             if name in vars(self):
                 return vars(self)[name]

@@ -36,10 +36,7 @@ class TensorEstimator(BaseEstimator):
 
         With ``reset`` the shape is learned, otherwise it must be the one learned before.
         """
-        if np.ma.is_masked(X):
-            raise ValueError(
-                "X has masked values, which would be taken as they are; fill them first"
-            )
+        _refuse_masked(X)
         complex_rows = self.feature_shape is not None and np.iscomplexobj(X)
         if n_axes(X) > 2 or complex_rows:
             X = _check_tensor(X, min_samples)
@@ -100,6 +97,7 @@ def _check_tensor(X: Any, min_samples: int) -> NDArray:
 
 def check_finite(X: Any) -> NDArray:
     """A numeric array without NaN or infinity, in scikit-learn's words but complex allowed."""
+    _refuse_masked(X)
     if getattr(getattr(X, "dtype", None), "kind", "f") not in "biufcOSU":
         raise ValueError(f"X has dtype {X.dtype}, which is not numeric; pass numbers")
     if not np.iscomplexobj(X):
@@ -112,3 +110,8 @@ def check_finite(X: Any) -> NDArray:
         input_name="X",
     )
     return X
+
+
+def _refuse_masked(X: Any) -> None:
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked values, which would be taken as they are; fill them first")

@@ -1,5 +1,7 @@
 """Decompositions of tensor data under the star-M product: principal components, also sparse."""
 
+from tensift.decomposition._select import SelectFromDecomposition
+from tensift.decomposition._sparse_tensor_pca import SparseTensorPCA
 from tensift.decomposition._tensor_pca import TensorPCA
 
-__all__ = ["TensorPCA"]
+__all__ = ["SelectFromDecomposition", "SparseTensorPCA", "TensorPCA"]

@@ -33,6 +33,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         "component_slices_",
         "component_numbers_",
         "n_components_",
+        "_n_features_out",
         "scores_",
         "ranking_",
         "_coordinates",
@@ -46,7 +47,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         self.mean_ = moments.mean
         self.encoder_ = orientation.expand(np.where(unused, 0, coordinates.encoder))
         self.decoder_ = orientation.expand(np.where(unused, 0, coordinates.decoder))
-        self.n_components_ = coordinates.count
+        self.n_components_ = self._n_features_out = coordinates.count
         self.component_slices_ = coordinates.slices
         self.component_numbers_ = coordinates.numbers
         self.explained_variance_ = coordinates.explained / (moments.count - 1)
@@ -57,15 +58,11 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         self.scores_ = np.sqrt(orientation.spread_over_features(weights))
         self.ranking_ = rank_features(self.scores_, Scoring.spread_of(moments))
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    @property
-    def components_(self) -> NDArray:
-        """What one unit of each coordinate adds to a reconstruction, ``(K, d_1, ..., d_m)``."""
-        check_is_fitted(self)
-        return self._as_given(self._coordinates.decode(np.eye(self.n_components_)))
+    def __getattr__(self, name: str) -> Any:
+        # Not a property: whoever lists the attributes of an estimator would compute it.
+        if name == "components_" and "_moments" in vars(self):
+            return self._as_given(self._coordinates.decode(np.eye(self.n_components_)))
+        return super().__getattr__(name)
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Coordinates of samples in the components.
@@ -81,8 +78,8 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
             Real for real samples, unless a transform is complex without the symmetry of the DFT.
         """
         check_is_fitted(self)
-        samples = self._validate_samples(X, reset=False, min_samples=1)
-        return self._coordinates.encode(samples - self.mean_) / self._units
+        samples = self._more_samples(X)
+        return self._coordinates.encode(samples - self.mean_) / self._units()
 
     def inverse_transform(self, X: ArrayLike) -> NDArray:
         """Samples from their coordinates: the reconstruction of what `transform` was given.
@@ -102,7 +99,9 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
             raise ValueError(
                 f"X has shape {coordinates.shape}, but transform returns (n, {self.n_components_})"
             )
-        return self._as_given(self._coordinates.decode(coordinates * self._units) + self.mean_)
+        if np.iscomplexobj(coordinates) and self._moments.orientation.stays_real:
+            raise ValueError("X is complex, but transform returns real coordinates; pass these")
+        return self._as_given(self._coordinates.decode(coordinates * self._units()) + self.mean_)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Share of the energy of centred samples that is reconstructed.
@@ -124,7 +123,6 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         operators = self.decoder_[kept] @ adjoint(self.encoder_[kept])
         return self._share_reconstructed(X, operators)
 
-    @property
     def _units(self) -> NDArray | float:
         """What coordinates are measured in."""
         return 1.0

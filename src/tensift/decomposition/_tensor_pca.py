@@ -192,7 +192,6 @@ class TensorPCA(TensorDecomposition):
                 f"in {where}; all are kept"
             )
 
-    @property
     def _units(self) -> NDArray | float:
         return np.sqrt(self.explained_variance_) if self.whiten else 1.0
 

@@ -1,0 +1,121 @@
+"""Select features by their weight in the encoder of a decomposition."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context, clone
+from sklearn.utils.validation import check_is_fitted
+
+from tensift.decomposition._base import TensorDecomposition
+from tensift.decomposition._sparse_tensor_pca import SparseTensorPCA
+from tensift.selectors import TensorSelector
+from tensift.selectors._scoring import Scoring
+
+__all__ = ["SelectFromDecomposition"]
+
+
+class SelectFromDecomposition(TensorSelector):
+    """Select the features that a decomposition gives the most weight in its encoder.
+
+    A feature's score is the norm of all weights with which it enters coordinates,
+    ``score(l, h)^2 = sum_j |M[j, h]|^2 ||Q_j[l, :]||^2``. That is the score of `STPCASelector` for
+    the operators ``U_j Q_j^H``, since decoders are orthonormal.
+
+    Parameters
+    ----------
+    estimator : SparseTensorPCA, TensorPCA or None, default=None
+        The decomposition, which is cloned and fitted; None means ``SparseTensorPCA()``. To choose
+        among features, let it be sparse with ``sparsity="features"`` or "entries".
+    n_features_to_select : int or float in (0, 1), default=100
+        How many features to keep, or which share of them.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is one, scored by
+        the sum over its elements.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input. The decomposition gets samples in this shape.
+
+    Attributes
+    ----------
+    estimator_ : SparseTensorPCA or TensorPCA
+        The fitted decomposition.
+    scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
+        The score map.
+    ranking_ : ndarray of int
+        Flat row-major feature indices, best first. Equal scores are ordered by the features'
+        standard deviations, then by index.
+    feature_shape_, n_features_in_
+        As in `STPCASelector`.
+
+    Examples
+    --------
+    >>> from tensift import SelectFromDecomposition, SparseTensorPCA
+    >>> from tensift.datasets import load_digits
+    >>> X = load_digits().data
+    >>> decomposition = SparseTensorPCA(n_components=2, sparsity="features", lam=0.1)
+    >>> selector = SelectFromDecomposition(decomposition, n_features_to_select=20).fit(X)
+    >>> selector.transform(X).shape
+    (1797, 20)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorSelector._parameter_constraints,
+        "estimator": "no_validation",
+    }
+
+    def __init__(
+        self,
+        estimator: TensorDecomposition | None = None,
+        n_features_to_select: int | float = 100,
+        *,
+        feature_mode: int | None = None,
+        feature_shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_features_to_select = n_features_to_select
+        self.feature_mode = feature_mode
+        self.feature_shape = feature_shape
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Fit the decomposition and rank the features of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, without NaN or infinity. Tensors may be complex.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(self.estimator, TensorDecomposition | None):
+            raise ValueError(
+                f"estimator must be a SparseTensorPCA, a TensorPCA or None, got {self.estimator!r}"
+            )
+        samples = self._validate_samples(X, reset=True)
+        estimator = SparseTensorPCA() if self.estimator is None else clone(self.estimator)
+        self.estimator_ = estimator.fit(samples)
+        self._set_scores(estimator.scores_, ties=Scoring.spread_of(estimator._moments))
+        return self
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Share of the energy of centred samples that the decomposition reconstructs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, usually held out.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            At most 1.
+        """
+        check_is_fitted(self)
+        return self.estimator_.score(self._validate_samples(X, reset=False, min_samples=1))
