@@ -9,11 +9,11 @@ import pytest
 from matplotlib.colors import LogNorm, to_hex
 from matplotlib.figure import Figure
 from matplotlib.offsetbox import AnnotationBbox
-from sklearn.base import BaseEstimator
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
-from tensift import STPCASelector, TensorPCA
+from tensift import SparseTensorPCA, STPCASelector, TensorPCA
 from tensift.plotting import (
     ComponentMapDisplay,
     ComponentsDisplay,
@@ -29,21 +29,6 @@ RNG = np.random.default_rng(8)
 X1 = RNG.normal(size=(30, 12)) * np.linspace(0.2, 2, 12)
 X2 = RNG.normal(size=(40, 6, 9)) * np.linspace(0.2, 2, 9)
 X3 = RNG.normal(size=(30, 5, 3, 7)) * np.linspace(0.2, 2, 7)
-
-
-class Sparse(BaseEstimator):
-    """What a sparse decomposition of two slices shows of itself, made up."""
-
-    def __init__(self, transform="identity"):
-        self.transform = transform
-
-    def fit(self, X, y=None):
-        self.feature_shape_, self.orientation_ = (4, 2), 0
-        self.explained_variance_ratio_ = np.array([0.5, 0.2, 0.1])
-        self.component_slices_ = np.array([1, 0, 1])
-        self.component_numbers_ = np.array([0, 1, 1])
-        self.sparsity_ = np.array([[0.1, 0.25], [0.5, 0.75]])
-        return self
 
 
 @pytest.fixture
@@ -154,13 +139,28 @@ def test_slices_of_several_modes_in_row_major_order(ax):
     assert [name(0), name(8), name(20), name(21), name(0.5)] == ["r, 0", "g, 1", "b, 6", "", ""]
 
 
-def test_sparse_components_have_shares_sums_and_zeros(ax):
-    display = EnergyDisplay.from_estimator(Sparse().fit(X2), ax=ax)
-    drawn = [
+@pytest.mark.parametrize(
+    ("transform", "sparsity"),
+    [("identity", "entries"), ("dct", "features"), ("dft", "components"), ("dct", "entries")],
+)
+def test_sparse_components_have_shares_sums_and_zeros(ax, transform, sparsity):
+    pca = SparseTensorPCA(2, lam=0.2, transform=transform, sparsity=sparsity).fit(X2)
+    display = EnergyDisplay.from_estimator(pca, ax=ax)
+    shares, sums, zeros = (
         [bar.get_height() for bar in axes.patches]
         for axes in (display.ax_, display.curve_ax_, display.sparsity_ax_)
-    ]
-    np.testing.assert_allclose(drawn, [[50, 20, 10], [50, 70, 80], [50, 25, 75]])
+    )
+    np.testing.assert_allclose(shares, 100 * pca.explained_variance_ratio_)
+    assert sums[0] == shares[0]
+    assert sums[-1] == pytest.approx(100 * pca.score(X2))
+    for slice_, number, drawn in zip(
+        pca.component_slices_, pca.component_numbers_, zeros, strict=True
+    ):
+        if (transform, sparsity) == ("dct", "entries"):
+            column = pca.sparse_encoder_[:, :, number]
+        else:
+            column = pca.encoder_[slice_, :, number]
+        assert drawn == pytest.approx(100 * np.mean(column == 0))
     save(display)
 
 
@@ -275,8 +275,10 @@ def test_complex_patterns_show_their_real_part(figure):
     np.testing.assert_array_equal(display.axes_[0].images[0].get_array(), patterns[0].real)
 
 
-@pytest.mark.parametrize("shape", [(8, 8), (64, 64), (3, 40), (5, 200), (20, 9, 30)])
-@pytest.mark.parametrize("count", [1, 8, 12])
+@pytest.mark.parametrize(
+    ("shape", "count"),
+    [((8, 8), 1), ((64, 64), 8), ((8, 8), 12), ((3, 40), 8), ((5, 200), 8), ((20, 9, 30), 12)],
+)
 def test_titles_do_not_meet(figure, shape, count):
     patterns = RNG.normal(size=(count, *shape))
     titles = [f"frequency (dct) {k}, channel (haar) {k}, no. {k}\n12.3 %" for k in range(count)]
@@ -377,6 +379,22 @@ def test_thumbnails_are_samples_at_their_points_and_do_not_overlap(ax, X):
     if X is X2:
         shown = boxes[0].offsetbox.get_children()[0].get_array()
         np.testing.assert_array_equal(shown, X[display.thumbnails_[0]])
+
+
+@pytest.mark.parametrize("size", [(6.4, 5.2), (3, 3), (9, 3)])
+@pytest.mark.parametrize("shape", [(8, 8), (3, 90), (20, 10)])
+def test_frames_of_many_thumbnails_do_not_overlap(size, shape):
+    ax = Figure(size, layout="constrained").subplots()
+    points, labels = RNG.normal(size=(500, 2)) * [3, 1], np.arange(500) % 10
+    display = ComponentMapDisplay(points, labels=labels, samples=np.zeros((500, *shape)))
+    display.plot(ax, thumbnails=100).figure_.draw_without_rendering()
+    frames = [
+        art.patch.get_window_extent()
+        for art in display.ax_.get_children()
+        if isinstance(art, AnnotationBbox)
+    ]
+    assert len(frames) > 1
+    assert not any(a.overlaps(b) for i, a in enumerate(frames) for b in frames[:i])
 
 
 def test_thumbnails_spread_over_the_corners_first():
@@ -484,6 +502,18 @@ def test_data_frames_keep_their_names(figure):
     ComponentMapDisplay.from_estimator(pca, frame, ax=Figure().subplots())
 
 
+def test_one_number_is_no_sequence(figure):
+    with pytest.raises(ValueError, match=r"coordinates must be a sequence, got 3; give \[3\]"):
+        ComponentsDisplay.from_estimator(fit(X2), coordinates=3, figure=figure)
+    with pytest.raises(ValueError, match=r"samples must be a sequence, got 3; .* range\(3\)"):
+        ReconstructionDisplay.from_estimator(fit(X2), X2, samples=3, figure=figure)
+
+
+def test_many_samples_stay_on_a_page(figure):
+    ReconstructionDisplay.from_estimator(fit(X2), X2, samples=range(12), figure=figure)
+    assert max(figure.get_size_inches()) < 10.5
+
+
 @pytest.mark.parametrize("wanted", [40, -41, 0.5])
 def test_samples_that_are_not_there(figure, wanted):
     with pytest.raises(ValueError, match=f"samples has {wanted}, which is not one of the 40 in X"):
@@ -495,6 +525,8 @@ def test_reconstructions_of_arrays_that_do_not_fit():
         ReconstructionDisplay(np.ones(3), np.ones(3))
     with pytest.raises(ValueError, match="reconstructions has shape"):
         ReconstructionDisplay(np.ones((2, 3)), np.ones((2, 4)))
+    with pytest.raises(ValueError, match=r"mean has shape \(4,\), but samples have shape \(3,\)"):
+        ReconstructionDisplay(np.ones((2, 3)), np.ones((2, 3)), mean=np.ones(4))
     with pytest.raises(ValueError, match="titles has 1 entries for 2 samples"):
         ReconstructionDisplay(np.ones((2, 3)), np.ones((2, 3)), titles=["one"])
 
@@ -526,13 +558,18 @@ def test_samples_of_another_shape(display):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-@pytest.mark.parametrize("X", [X1, X2, X3, X3[..., None]])
-@pytest.mark.parametrize("transform", ["identity", "dft"])
-def test_every_kind_of_samples_becomes_a_picture(display, X, transform):
+@pytest.mark.parametrize(
+    ("X", "estimator"),
+    [
+        *[(X, TensorPCA(2, transform="dft")) for X in (X1, X2, X3, X3[..., None])],
+        *[(X, SparseTensorPCA(2)) for X in (X1, X2)],
+    ],
+)
+def test_every_kind_of_samples_becomes_a_picture(display, X, estimator):
     import matplotlib.pyplot as plt
 
     plt.switch_backend("Agg")
-    drawn = from_estimator(display, TensorPCA(2, transform=transform).fit(X), X)
+    drawn = from_estimator(display, clone(estimator).fit(X), X)
     assert drawn.figure_.number in plt.get_fignums()
     save(drawn)
     plt.close(drawn.figure_)

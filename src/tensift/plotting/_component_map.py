@@ -22,7 +22,7 @@ _MARKERS = ("o", "^", "s", "D")
 _MOST_CLASSES = len(_MARKERS) * len(PALETTE)
 _MOST_NUMBERS = 12  # different numbers that are still classes, not a scale
 _THUMBNAIL = 26.0  # points
-_APART = 1.25  # least distance of thumbnails, in their own widths or heights
+_APART = 1.1  # least distance of thumbnails, in their own widths or heights
 
 
 class ComponentMapDisplay:
@@ -204,6 +204,7 @@ class ComponentMapDisplay:
             self.ax_.scatter(x[own], y[own], color=colour, marker=marker, label=text, **style)
         legend = self.ax_.legend(
             title="label (only for colour)",
+            title_fontsize="small",
             frameon=False,
             loc="upper left",
             bbox_to_anchor=(1.0, 1.0),
@@ -225,13 +226,10 @@ class ComponentMapDisplay:
         first = montage.thumbnail(values[0])
         zoom = _THUMBNAIL / max(first.shape)
         width, height = zoom * first.shape[1] + 4, zoom * first.shape[0] + 4
-        box = self.ax_.get_window_extent()
-        points_each = 72 / self.figure_.dpi
-        low, high = self.points.min(axis=0), self.points.max(axis=0)
-        span = np.where(high > low, high - low, 1.0)
-        # Units are as long on both axes, so the tighter of the two sets the scale.
-        scale = float(min(box.width * points_each / span[0], box.height * points_each / span[1]))
-        self.thumbnails_ = _far_apart(0.8 * scale * self.points / np.array([width, height]), count)
+        # Where points are on the page is known once the layout is.
+        self.figure_.draw_without_rendering()
+        on_page = self.ax_.transData.transform(self.points) * 72 / self.figure_.dpi
+        self.thumbnails_ = _far_apart(on_page / [width, height], count)
         norm = Normalize(float(values.min()), float(values.max()))
         for index in self.thumbnails_:
             image = OffsetImage(

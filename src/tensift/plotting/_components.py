@@ -33,6 +33,9 @@ class ComponentsDisplay:
     are the axes of images, which are laid out as tiles. Zero is white and the scale is symmetric
     about it. The sign of a pattern is arbitrary: that of its coordinate goes with it.
 
+    Of a sparse decomposition these are the decoders, which are not sparse: its zeros are in the
+    encoders, which read coordinates off samples.
+
     Parameters
     ----------
     components : array-like of shape (k, d_1, ..., d_m)

@@ -116,6 +116,9 @@ class EnergyDisplay:
     ) -> EnergyDisplay:
         """Draw the energy of a fitted decomposition.
 
+        Where a sparse decomposition has its zeros in the original domain while a transform mixes
+        the slices, the zeros of a component are those of all encoder columns with its number.
+
         Parameters
         ----------
         estimator : TensorPCA or SparseTensorPCA
@@ -133,15 +136,12 @@ class EnergyDisplay:
         EnergyDisplay
         """
         fitted = FittedDecomposition.of(estimator, dims, coords)
-        sparsity = getattr(estimator, "sparsity_", None)
-        if sparsity is not None:
-            sparsity = np.asarray(sparsity)[fitted.slices, fitted.numbers]
         names = fitted.slice_names
         return cls(
             fitted.shares,
             energy=getattr(estimator, "energy_", None),
             ranks=getattr(estimator, "ranks_", None),
-            sparsity=sparsity,
+            sparsity=_sparsity_of_components(estimator, fitted),
             dims=None if names is None else names.dims,
             coords=None if names is None else names.coords,
         ).plot(ax)
@@ -330,3 +330,15 @@ class EnergyDisplay:
         ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
         ax.set_ylabel(label)
         tidy(ax)
+
+
+def _sparsity_of_components(
+    estimator: Any, fitted: FittedDecomposition
+) -> NDArray[np.float64] | None:
+    """The share of zeros in the encoder of every coordinate, if the encoder is a sparse one."""
+    if not hasattr(estimator, "sparsity_"):
+        return None
+    if np.array_equal(estimator.sparse_encoder_, estimator.encoder_):
+        return estimator.sparsity_[fitted.slices, fitted.numbers]
+    # Zeros lie in another domain than slices, so no slice has its own share of them.
+    return estimator.sparsity_.mean(axis=0)[fitted.numbers]

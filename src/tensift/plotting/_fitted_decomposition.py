@@ -61,6 +61,7 @@ class FittedDecomposition:
 
     def check_coordinates(self, coordinates: Sequence[int]) -> list[int]:
         """The coordinates asked for, all of which must exist."""
+        _refuse_single("coordinates", coordinates)
         for wanted in coordinates:
             if not isinstance(wanted, Integral) or not 0 <= wanted < self.n_coordinates:
                 raise ValueError(
@@ -86,12 +87,22 @@ def in_percent(share: float) -> str:
 
 def take_samples(X: Any, samples: Sequence[int]) -> Any:
     """Some of the samples, all of which must exist; rows of a data frame keep their names."""
+    _refuse_single("samples", samples)
     rows = X if hasattr(X, "iloc") else np.asarray(X)
     for wanted in samples:
         if not isinstance(wanted, Integral) or not -len(rows) <= wanted < len(rows):
             raise ValueError(f"samples has {wanted!r}, which is not one of the {len(rows)} in X")
     chosen = [int(wanted) for wanted in samples]
     return rows.iloc[chosen] if hasattr(rows, "iloc") else rows[chosen]
+
+
+def _refuse_single(argument: str, given: Any) -> None:
+    """A number could mean that one, or so many."""
+    if isinstance(given, Integral):
+        raise ValueError(
+            f"{argument} must be a sequence, got {given}; give [{given}] for that one, or "
+            f"range({given}) for the first {given}"
+        )
 
 
 def _slice_names(names: ModeNames, mode: int, parameters: Mapping[str, Any]) -> ModeNames | None:

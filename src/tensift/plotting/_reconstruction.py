@@ -24,7 +24,7 @@ __all__ = ["ReconstructionDisplay"]
 
 _FIRST = 4  # samples, unless told
 _WIDTH = 1.8  # inches
-_TALLEST = 14.0
+_TALLEST = 10.0
 
 
 class ReconstructionDisplay:
@@ -94,6 +94,11 @@ class ReconstructionDisplay:
                 f"{self.samples.shape}; they must be the same"
             )
         self.mean = np.zeros(self.samples.shape[1:]) if mean is None else np.asarray(mean)
+        if self.mean.shape != self.samples.shape[1:]:
+            raise ValueError(
+                f"mean has shape {self.mean.shape}, but samples have shape "
+                f"{self.samples.shape[1:]}; they must be the same"
+            )
         numbered = [f"sample {number}" for number in range(len(self.samples))]
         self.titles = numbered if titles is None else list(titles)
         if len(self.titles) != len(self.samples):
@@ -183,7 +188,7 @@ class ReconstructionDisplay:
         corner = self.axes_[-1, 0]
         corner.set_xlabel(montage.caption, fontsize="small", color="0.4", loc="left")
         if not montage.is_trace:
-            bar = figure.colorbar(drawn, ax=list(self.axes_[:, 2]), pad=0.04)
+            bar = figure.colorbar(drawn, ax=list(self.axes_[:, 2]), shrink=0.8, pad=0.04)
             bar.outline.set_visible(False)
             bar.ax.tick_params(length=0)
         return self
