@@ -253,6 +253,23 @@ def test_coordinates_are_orthonormal_for_unitary_transforms(transform, complex_d
     )
 
 
+@pytest.mark.parametrize("transform", [*TRANSFORMS, ["dft", "dft"], "skew", "complex"])
+@pytest.mark.parametrize("complex_data", [False, True])
+def test_weights_read_coordinates_off_samples(transform, complex_data):
+    rng = np.random.default_rng(1)
+    X = samples((40, 4, 5, 3) if isinstance(transform, list) else (40, 4, 5), 2)
+    if complex_data:
+        X = X + 1j * X[::-1] ** 2
+    if isinstance(transform, str) and transform in ("skew", "complex"):
+        matrix = rng.normal(size=(5, 5))
+        transform = matrix if transform == "skew" else matrix + 1j * rng.normal(size=(5, 5))
+    pca = TensorPCA(2, transform=transform, random_state=0).fit(X)
+    rows = pca.weights_.reshape(pca.n_components_, -1)
+    Z = pca.transform(X)
+    assert_allclose((X - pca.mean_).reshape(40, -1) @ rows.T, Z, atol=1e-10 * np.abs(Z).max())
+    assert rows.dtype == Z.dtype
+
+
 @pytest.mark.parametrize("transform", [*TRANSFORMS, "skew", "complex"])
 def test_energies_are_what_coordinates_carry_and_add_up(transform):
     X = samples((40, 4, 3))

@@ -215,6 +215,19 @@ def test_planted_features_are_the_ones_with_weight(sparsity):
         assert supports == {(2, 3, 4), (7, 8)}
 
 
+def test_weights_are_as_sparse_as_the_encoder():
+    X = samples((30, 5, 4))
+    pca = SparseTensorPCA(2, lam=0.1).fit(X)
+    for weights, j, number in zip(
+        pca.weights_, pca.component_slices_, pca.component_numbers_, strict=True
+    ):
+        expected = np.zeros((5, 4))
+        expected[:, j] = pca.encoder_[j, :, number]
+        assert_array_equal(weights, expected)
+    assert np.mean(pca.weights_ == 0) > 0.75
+    assert_allclose(pca.transform(X), np.tensordot(X - pca.mean_, pca.weights_, ([1, 2], [1, 2])))
+
+
 def test_the_critical_lam_is_where_the_last_encoder_vanishes():
     X = samples((30, 5, 4))
     for sparsity in FORMS:

@@ -225,6 +225,14 @@ def test_the_first_eight_unless_told(figure):
     np.testing.assert_array_equal(drawn, pca.components_[[19, 2]])
 
 
+def test_weights_of_a_sparse_decomposition_show_its_zeros(figure):
+    pca = SparseTensorPCA(1, lam=0.1).fit(X2)
+    display = ComponentsDisplay.from_estimator(pca, weights=True, figure=figure)
+    drawn = np.array([axes.images[0].get_array() for axes in display.axes_])
+    np.testing.assert_array_equal(drawn, pca.weights_[: len(drawn)])
+    assert np.mean(drawn == 0) > np.mean(pca.components_ == 0)
+
+
 def test_rows_are_drawn_in_their_tensor_shape(figure):
     rows = X2.reshape(len(X2), -1)
     pca = fit(rows, feature_shape=(6, 9))

@@ -59,9 +59,11 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         self.ranking_ = rank_features(self.scores_, Scoring.spread_of(moments))
 
     def __getattr__(self, name: str) -> Any:
-        # Not a property: whoever lists the attributes of an estimator would compute it.
+        # Not properties: whoever lists the attributes of an estimator would compute them.
         if name == "components_" and "_moments" in vars(self):
             return self._as_given(self._coordinates.decode(np.eye(self.n_components_)))
+        if name == "weights_" and "_moments" in vars(self):
+            return self._as_given(self._coordinates.weights())
         return super().__getattr__(name)
 
     def transform(self, X: ArrayLike) -> NDArray:

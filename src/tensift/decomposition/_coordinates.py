@@ -109,6 +109,25 @@ class Coordinates:
             columns[:, ~self._first] = values.imag[:, self._columns[~self._first]]
         return columns
 
+    def weights(self) -> NDArray:
+        """What every coordinate multiplies the elements of samples by, ``(K, d_1, ..., d_m)``."""
+        return np.concatenate(
+            [self._weights(block) for block in self._blocks(np.arange(len(self._factor)))]
+        )
+
+    def _weights(self, components: NDArray[np.intp]) -> NDArray:
+        slots, numbers = (index[components] for index in self._components)
+        slices = np.zeros((*self.encoder.shape[:2], len(components)), dtype=self.encoder.dtype)
+        columns = np.arange(len(components))
+        slices[slots, :, columns] = self.encoder[slots, :, numbers] * self._factor[components, None]
+        weights = self.orientation.adjoint_of_slices(slices).conj()
+        if not self.orientation.stays_real:
+            return weights
+        wide = np.repeat(columns, self._width[slots])
+        first = np.diff(wide, prepend=-1) > 0
+        first = first.reshape(-1, *[1] * (weights.ndim - 1))
+        return np.where(first, weights.real[wide], weights.imag[wide])
+
     def decode(self, coordinates: NDArray) -> NDArray:
         """Centred samples ``(n, d_1, ..., d_m)`` from coordinates ``(n, K)``."""
         samples = [self._decode(block) for block in self._blocks(coordinates)]

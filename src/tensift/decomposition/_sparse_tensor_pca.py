@@ -80,7 +80,12 @@ class SparseTensorPCA(TensorDecomposition):
     n_components_ : int
         The number of coordinates, over all slices: of the components whose encoder is not zero.
     components_ : ndarray of shape (n_components_, d_1, ..., d_m), or (n_components_, d) for rows
-        What one unit of each coordinate adds to a reconstruction. Computed when read.
+        What one unit of each coordinate adds to a reconstruction: the decoders, which are not
+        sparse. Computed when read.
+    weights_ : ndarray of the same shape
+        What each coordinate multiplies the elements of a centred sample by: the encoders, the
+        sparse loadings of sparse PCA. Under a transform their zeros are in `sparse_encoder_`.
+        Computed when read.
     encoder_, decoder_ : ndarray of shape (p, q, k)
         ``Q`` and ``U`` in the transform domain.
     sparse_encoder_ : ndarray of shape (p, q, k)

@@ -67,6 +67,9 @@ class TensorPCA(TensorDecomposition):
     components_ : ndarray of shape (n_components_, d_1, ..., d_m), or (n_components_, d) for rows
         What one unit of each coordinate (before whitening) adds to a reconstruction. Orthonormal
         if M is unitary up to a factor. Computed when read.
+    weights_ : ndarray of the same shape
+        What each coordinate (before whitening) multiplies the elements of a centred sample by. The
+        same as `components_` if M is unitary up to a factor and real. Computed when read.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
         Variance along each component, descending, and its share of the whole; in the transform
         domain if M is not unitary up to a factor.

@@ -112,6 +112,20 @@ class Orientation:
             rows = rows.real
         return np.ascontiguousarray(np.moveaxis(rows, (-2, -1), (0, self.mode + 1)))
 
+    def adjoint_of_slices(self, slices: NDArray) -> NDArray:
+        """Apply the adjoint of `to_slices` before it picks slices: ``M^H`` along every mode.
+
+        Kept slices ``(p', q, n)`` become tensors ``(n, d_1, ..., d_m)`` whose inner products with
+        samples are those of the slices.
+        """
+        rows = np.zeros((self.n_slices, *slices.shape[1:]), dtype=slices.dtype)
+        rows[self.kept_slices] = slices
+        rows = np.swapaxes(rows, 1, 2).reshape(*self.other_shape, slices.shape[2], self.size)
+        for axis, transform in enumerate(self.transforms):
+            if transform.name != "identity":
+                rows = np.moveaxis(np.moveaxis(rows, axis, -1) @ transform.matrix.conj(), -1, axis)
+        return np.ascontiguousarray(np.moveaxis(rows, (-2, -1), (0, self.mode + 1)))
+
     def expand(self, values: NDArray) -> NDArray:
         """Values of the kept slices, ``(p', ...)``, for all ``p``; complex ones are conjugated."""
         if len(self.kept_slices) == self.n_slices:

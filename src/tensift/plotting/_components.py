@@ -27,14 +27,13 @@ _LETTERS = 27  # that fit above a picture
 
 
 class ComponentsDisplay:
-    """Patterns as small pictures: what one unit of each coordinate adds to a reconstruction.
+    """Patterns as small pictures: what coordinates add to a reconstruction, or read off samples.
 
     Patterns of one mode are traces and those of two are images. Of more modes, the two longest
     are the axes of images, which are laid out as tiles. Zero is white and the scale is symmetric
     about it. The sign of a pattern is arbitrary: that of its coordinate goes with it.
 
-    Of a sparse decomposition these are the decoders, which are not sparse: its zeros are in the
-    encoders, which read coordinates off samples.
+    Of a sparse decomposition what coordinates add is not sparse: its zeros are in what they read.
 
     Parameters
     ----------
@@ -104,6 +103,7 @@ class ComponentsDisplay:
         estimator: Any,
         *,
         coordinates: Sequence[int] | None = None,
+        weights: bool = False,
         common_scale: bool = False,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
@@ -121,6 +121,9 @@ class ComponentsDisplay:
         coordinates : sequence of int, optional
             Which patterns to draw, as columns of what ``transform`` returns; by default the first
             eight, or all where there are fewer.
+        weights : bool, default=False
+            False: what one unit of each coordinate adds to a reconstruction, ``components_``.
+            True: what each coordinate multiplies the elements of a sample by, ``weights_``.
         common_scale, dims, coords
             As in the class.
         figure : matplotlib Figure, optional
@@ -136,7 +139,8 @@ class ComponentsDisplay:
         if coordinates is None:
             coordinates = range(min(_FIRST, fitted.n_coordinates))
         shown = fitted.check_coordinates(coordinates)
-        components = np.asarray(estimator.components_)[shown]
+        patterns = estimator.weights_ if weights else estimator.components_
+        components = np.asarray(patterns)[shown]
         return cls(
             components.reshape(len(shown), *fitted.names.shape),
             titles=[
