@@ -1,0 +1,50 @@
+"""Neighbours weighted by the heat kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from tensift.graphs._neighbors import nearest_neighbors
+
+__all__ = ["heat_kernel_graph", "neighbor_graph"]
+
+
+def heat_kernel_graph(X: NDArray, k: int, *, width: float = 1.0) -> csr_array:
+    """Weights ``exp(-|x_i - x_j|^2 / (2 width^2))`` where one row is among the nearest of another.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    k : int
+        The number of neighbours of a row, before the graph is made symmetric.
+    width : float, default=1.0
+        The distance at which a weight has fallen to ``exp(-1/2)``.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        Symmetric, the larger of both directions, with a zero diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.graphs import heat_kernel_graph
+    >>> heat_kernel_graph(np.array([[0.0], [1.0], [3.0]]), k=1).toarray().round(3)
+    array([[0.   , 0.607, 0.   ],
+           [0.607, 0.   , 0.135],
+           [0.   , 0.135, 0.   ]])
+    """
+    indices, squared = nearest_neighbors(X, k)
+    graph = neighbor_graph(indices, np.exp(-squared / (2 * width**2)))
+    return csr_array(graph.maximum(graph.T))
+
+
+def neighbor_graph(indices: NDArray[np.intp], weights: NDArray[np.float64]) -> csr_array:
+    """The sparse ``(n, n)`` matrix with weights ``(n, k)`` at the neighbours of every row."""
+    n, k = indices.shape
+    graph = csr_array((weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    graph.sort_indices()
+    return graph

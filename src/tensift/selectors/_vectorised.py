@@ -1,0 +1,73 @@
+"""What the selectors share that see a sample as one long row."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import StrOptions
+
+from tensift._warnings import warn_user
+from tensift.base import check_magnitude
+from tensift.selectors._base import TensorSelector
+
+__all__ = ["VectorisedSelector"]
+
+_SMALLEST = 1e-100  # of values whose squares can be held
+_ROUNDING = 1e-13  # what values may vary by, as a share of the largest, and still be constant
+
+
+class VectorisedSelector(TensorSelector):
+    """Base of the selectors that flatten samples, and so ignore which features are neighbours.
+
+    A subclass takes its samples from `_rows` and hands its scores to `_set_row_scores`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorSelector._parameter_constraints,
+        "scale": [StrOptions({"max"}), None],
+    }
+
+    scale: str | None
+
+    def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Samples as rows ``(n, d)``, row-major, after all checks and scaling."""
+        samples = self._validate_samples(X, reset=True)
+        if np.iscomplexobj(samples):
+            raise ValueError(
+                f"X is complex, and {type(self).__name__} is defined for real data; pass its "
+                "modulus, or real and imaginary parts as features"
+            )
+        check_magnitude(samples)
+        rows = samples.reshape(len(samples), -1).astype(np.float64)
+        peak = float(np.abs(rows).max())
+        if 0 < peak < _SMALLEST:
+            raise ValueError(
+                f"X has no value above {peak:.0e}, too small for sums of squares; use smaller units"
+            )
+        if not _spread(rows).any():
+            raise ValueError("X is constant: no feature varies between samples, nothing to learn")
+        if self.scale == "max":
+            rows /= peak
+        return rows
+
+    def _at_most(self, name: str, value: int, limit: int, why: str) -> int:
+        """A number reduced, with a warning, to the largest that the data allow."""
+        if value > limit:
+            warn_user(f"{name}={value} is more than {why}; {limit} is used")
+        return min(value, limit)
+
+    def _set_row_scores(self, scores: NDArray, rows: NDArray) -> None:
+        """Store and rank the scores ``(d,)`` of the columns of `rows`, constant columns last."""
+        spread = _spread(rows)
+        scores = np.where(spread > 0, scores, min(0.0, float(scores.min())))
+        self._set_scores(
+            scores.reshape(self.feature_shape_), ties=spread.reshape(self.feature_shape_)
+        )
+
+
+def _spread(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The standard deviation of every column, 0 for those that vary by rounding only."""
+    spread = rows.std(axis=0)
+    return np.where(spread > _ROUNDING * np.abs(rows).max(axis=0), spread, 0.0)
