@@ -21,10 +21,10 @@ __all__ = ["SPARSITIES", "SparsePCASolution", "critical_sparsity", "solve_sparse
 SPARSITIES = ("entries", "features", "components")
 
 _BLOCK_ELEMENTS = 400_000  # of Gram matrices solved together
-_SWEEPS = 3  # over the rows of the encoder, for each decoder
 _MEMORY = 8  # encoders that one extrapolation looks back on
 _GAP = 0.01  # times the root of tol: a gap is of first order where a decrease is of second
-_RIDGE = 1e-12  # of the size of the steps, in the weights of an extrapolation
+_RIDGE = 1e-8  # of the size of the steps, in the weights of an extrapolation
+_NOTABLE = 1e-12  # of the trace: a decrease that rounding does not decide
 _ROUNDING = 1e-15  # of the trace: a decrease too small to be told
 _TINY = np.finfo(float).tiny
 
@@ -222,7 +222,10 @@ def solve_sparse_pca(
             f"choose from 1 to {gram.size}"
         )
     if lam == 0 or sparsity == "components":
-        return _explicit(EncoderProblems(gram, lam, ridge, sparsity, coupling), n_components)
+        solution = _explicit(EncoderProblems(gram, lam, ridge, sparsity, coupling), n_components)
+        if callback is not None:
+            callback(gram.n_slices)
+        return solution
 
     blocks = [slice(0, gram.n_slices)] if coupling is not None else _blocks(gram)
     seeds = check_random_state(random_state).randint(2**31, size=(n_init - 1, gram.n_slices))
@@ -232,7 +235,8 @@ def solve_sparse_pca(
 
     def solve(task: tuple[slice, int]) -> SparsePCASolution:
         block, start = task
-        problems = EncoderProblems(gram[block], lam, ridge, sparsity, coupling)
+        part = gram if len(blocks) == 1 else gram[block]  # the whole keeps its spectrum
+        problems = EncoderProblems(part, lam, ridge, sparsity, coupling)
         if start == 0:
             decoder = _leading(problems, n_components)
         else:
@@ -269,7 +273,7 @@ def _alternate(
     history: list[NDArray] = []
 
     for iteration in range(max_iter):
-        encoder = problems.sweep(encoder, _SWEEPS)
+        encoder = problems.improved(encoder)
         value, gap = problems.value(encoder), problems.relative_gap(encoder)
         path[active, 2 * iteration] = value
         still = previous - value <= tol * value + _ROUNDING * problems.trace
@@ -314,8 +318,9 @@ def _extrapolated(
     The weights are those under which the last steps cancel best. Zeros of the last encoder stay.
     """
     together = problems.coupling is not None
-    points = np.stack([sparse.reshape(1 if together else len(sparse), -1) for sparse in history])
-    steps = np.diff(points, axis=0).transpose(1, 0, 2)
+    n_problems = 1 if together else len(history[-1])
+    points = np.stack([sparse.reshape(n_problems, -1) for sparse in history], axis=1)
+    steps = np.diff(points, axis=1)
     products = (steps @ adjoint(steps)).real
     size = np.trace(products, axis1=1, axis2=2)
     products[:, range(_MEMORY), range(_MEMORY)] += (_RIDGE * size + _TINY)[:, None]
@@ -323,10 +328,10 @@ def _extrapolated(
         products / (size + _TINY)[:, None, None], np.ones((len(size), _MEMORY, 1))
     )
     weights /= weights.sum(axis=1, keepdims=True)
-    sparse = np.einsum("mpn,pm->pn", points[1:], weights[:, :, 0]).reshape(history[-1].shape)
+    sparse = (np.swapaxes(weights, 1, 2) @ points[:, 1:]).reshape(history[-1].shape)
     sparse = np.where(history[-1] == 0, 0, sparse)
     other = _decoded(problems, sparse, problems.to_slices(sparse))
-    better = problems.value(other) < problems.value(encoder)
+    better = problems.value(other) < problems.value(encoder) - _NOTABLE * problems.trace
     if together:
         return other if better.all() else encoder
     encoder.put(better, other[better])
@@ -334,7 +339,14 @@ def _extrapolated(
 
 
 def _explicit(problems: EncoderProblems, n_components: int) -> SparsePCASolution:
-    """The minimum without penalty, or with that on components."""
+    """The minimum without penalty, or with that on components.
+
+    For one column, ``lam ||q|| = min_t lam (||q||^2 / t + t) / 2``, so the least objective of its
+    encoder is ``min_t lam t / 2 - sum_a |v_a^H u|^2 s_a^2 / (s_a + ridge + lam / (2 t))``: a
+    concave function of the weights ``|v_a^H u|^2`` of the eigenvectors. The weights of k
+    orthonormal columns have rows that sum to one and columns that sum to at most one, so the sum
+    over columns is least where they are zeros and ones: at eigenvectors, the leading ones.
+    """
     decoder = _leading(problems, n_components)
     values = problems.gram.spectrum[0][:, ::-1][:, :n_components]
     pull = np.maximum(values - problems.lam / 2, 0)
@@ -422,7 +434,9 @@ def _solution(
         shown = shown.reshape(1, -1, shown.shape[2])
     largest = np.abs(shown).argmax(axis=1)[:, None, :]
     turn = _phase(np.take_along_axis(shown, largest, axis=1)).conj()
-    return SparsePCASolution(slices * turn, decoder * turn, sparse * turn, path, converged, gaps)
+    # Zero is added so that no zero is negative.
+    slices, decoder, sparse = (values * turn + 0.0 for values in (slices, decoder, sparse))
+    return SparsePCASolution(slices, decoder, sparse, path, converged, gaps)
 
 
 def _phase(values: NDArray) -> NDArray:
