@@ -1,4 +1,4 @@
-"""The encoder of sparse PCA given its decoder: a convex problem, updated row by row."""
+"""The encoder of sparse PCA given its decoder: a convex problem, split into two easy ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from tensift.solvers._coupling import Coupling
 __all__ = ["Encoder", "EncoderProblems", "dual_norm", "inner", "penalty"]
 
 _TINY, _EPS = np.finfo(float).tiny, np.finfo(float).eps
-_SWEEPS = 3  # over the rows, in one improvement
 _SPLITTINGS, _TRIALS, _RELAXATION = 10, 6, 1.6
-_WEIGHT = 0.01  # of the largest eigenvalue, to begin with
+_WEIGHT, _LEAST = 0.01, 1e-6  # of the largest eigenvalue: to begin with, and at least
 _ROUNDING = 1e-15  # of the trace
 _FLOOR = 1e-9  # of the trace: gaps are not measured against less, where rounding would show
 
@@ -82,14 +81,17 @@ class EncoderProblems:
         self.gram, self.lam, self.ridge = gram, lam, ridge
         self.sparsity, self.coupling = sparsity, coupling
         self.matrices = gram.dense()
-        # Columns of S first and slices last: the update of a row then runs along memory.
-        self.columns = np.ascontiguousarray(self.matrices.transpose(2, 1, 0))
-        self.diagonal = np.einsum("pll->lp", self.matrices).real
-        self.weight = 0.0 if coupling is None else _WEIGHT * float(gram.spectrum[0].max())
+        largest = gram.spectrum[0].max(axis=1)
+        largest = largest if coupling is None else largest.max(keepdims=True)
+        # The largest curvature of the squares, and the weight that splitting gives to agreement.
+        self.stiffness = np.where(largest > 0, largest, 1.0)[:, None, None]
+        self.weight = _WEIGHT * self.stiffness
         self.trace = self.total(gram.trace())
 
     def __getitem__(self, index: NDArray) -> EncoderProblems:
-        return EncoderProblems(self.gram[index], self.lam, self.ridge, self.sparsity)
+        part = EncoderProblems(self.gram[index], self.lam, self.ridge, self.sparsity)
+        part.weight = self.weight[index]
+        return part
 
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of slices ``(p',)`` as values of problems: their sum if slices are coupled."""
@@ -143,71 +145,73 @@ class EncoderProblems:
         return np.maximum(gap, 0) / np.maximum(self.value(encoder), floor)
 
     def improved(self, encoder: Encoder) -> Encoder:
-        """A better encoder for the same decoder."""
-        if self.coupling is None:
-            return self._swept(encoder)
-        return self._split(encoder, self.coupling)
+        """A better encoder for the same decoder, by alternating directions.
 
-    def _swept(self, encoder: Encoder) -> Encoder:
-        """Minimise over each row in turn, all slices together."""
-        # Copies with rows first and slices last, as the columns of S.
-        rows = np.array(encoder.slices.transpose(1, 2, 0), order="C")
-        residual = np.array(encoder.residual.transpose(1, 2, 0), order="C")
-        step = np.empty_like(residual)
-        divisor = self.diagonal + self.ridge
-        divisor = np.where(divisor > 0, divisor, 1)
-        for _ in range(_SWEEPS):
-            for row, values in enumerate(rows):
-                target = self.diagonal[row] * values
-                target += residual[row]
-                new = _shrunk(target, self.lam / 2, groups=self.sparsity == "features")
-                new /= divisor[row]
-                change = new - values
-                if change.any():
-                    values[...] = new
-                    np.multiply(self.columns[row][:, None, :], change, out=step)
-                    residual -= step
-        slices, residual = (
-            np.ascontiguousarray(values.transpose(2, 0, 1)) for values in (rows, residual)
-        )
-        return Encoder(encoder.decoder, encoder.captured, slices, slices, residual)
-
-    def _split(self, encoder: Encoder, coupling: Coupling) -> Encoder:
-        """Alternating directions: the squares slice by slice, the moduli in the original domain.
-
-        Rows of coupled slices have no closed form, and a bound on all their curvatures is far too
-        large for most. Splitting does not descend at every step, so it goes on until it has, and
-        if that takes too long, a proximal gradient step is taken, which always does.
+        The squares are minimised in the eigenbasis of ``S``, however ill-conditioned; the penalty
+        in its own domain. This need not descend at once, so a problem goes on until it has. If
+        that takes too long, it takes a proximal gradient step, which always does.
         """
         values, vectors = self.gram.spectrum
         vectors_adjoint = adjoint(vectors)
         image = self.matrices @ encoder.decoder
-        gradient = coupling.to_original(encoder.residual - self.ridge * encoder.slices)
+        gradient = self.to_original(encoder.residual - self.ridge * encoder.slices)
         sparse = encoder.sparse
         # At the optimum the gradient is the multiplier, so no other has to be remembered.
-        slack = (gradient - _shrunk(gradient, self.lam / 2)) / self.weight
+        slack = (gradient - self._shrunk(gradient, self.lam / 2)) / self.weight
         ceiling = self.value(encoder) + _ROUNDING * self.trace
+        result, waiting = encoder, np.ones(len(ceiling), dtype=bool)
         for _ in range(_TRIALS):
-            inverse = 1 / (values + self.ridge + self.weight)[:, :, None]
+            curvature = (values + self.ridge)[:, :, None] + self.weight
             for _ in range(_SPLITTINGS):
-                right = image + self.weight * coupling.to_slices(sparse - slack)
-                slices = vectors @ (inverse * (vectors_adjoint @ right))
-                middle = coupling.to_original(slices)
+                right = image + self.weight * self.to_slices(sparse - slack)
+                middle = self.to_original(vectors @ ((vectors_adjoint @ right) / curvature))
                 free = _RELAXATION * middle + (1 - _RELAXATION) * sparse + slack
-                previous, sparse = sparse, _shrunk(free, self.lam / (2 * self.weight))
+                previous, sparse = sparse, self._shrunk(free, self.lam / (2 * self.weight))
                 slack = free - sparse
             # A larger weight keeps the two copies together, a smaller one lets them move.
-            apart = np.linalg.norm(middle - sparse)
-            moved = np.linalg.norm(sparse - previous)
-            factor = 2.0 if apart > 3 * moved else 0.5 if moved > 3 * apart else 1.0
-            self.weight *= factor
-            slack /= factor
-            result = self._with(encoder, sparse)
-            if self.value(result)[0] <= ceiling[0]:
+            apart, moved = self._size(middle - sparse), self._size(sparse - previous)
+            factor = np.where(apart > 3 * moved, 2.0, np.where(moved > 3 * apart, 0.5, 1.0))
+            old = self.weight
+            new = np.clip(old * factor[:, None, None], _LEAST * self.stiffness, self.stiffness)
+            self.weight = np.where(waiting[:, None, None], new, old)
+            slack = slack * (old / self.weight)
+            trial = self._with(encoder, sparse)
+            lower = waiting & (self.value(trial) <= ceiling)
+            result = self.choose(lower, trial, result)
+            waiting = waiting & ~lower
+            if not waiting.any():
                 return result
-        step = 1 / (values.max() + self.ridge)
-        free = encoder.sparse + step * gradient
-        return self._with(encoder, _shrunk(free, step * self.lam / 2))
+        step = 1 / (self.stiffness + self.ridge)
+        safe = self._shrunk(encoder.sparse + step * gradient, step * self.lam / 2)
+        return self.choose(waiting, self._with(encoder, safe), result)
+
+    def choose(self, wanted: NDArray[np.bool_], first: Encoder, second: Encoder) -> Encoder:
+        """The first encoder of the problems that are wanted, the second of the others."""
+        if wanted.all():
+            return first
+        if self.coupling is None and wanted.any():
+            second = second[np.ones_like(wanted)]  # a copy
+            second.put(wanted, first[wanted])
+        return second
+
+    def _size(self, values: NDArray) -> NDArray[np.float64]:
+        """Norms of the values of every problem, in the domain of the penalty."""
+        squares = inner(values, values)
+        return np.sqrt(squares if self.coupling is None else squares.sum(keepdims=True))
+
+    def _shrunk(self, values: NDArray, by: NDArray | float) -> NDArray:
+        """Take `by` off the modulus of every entry, or off the norm of every row."""
+        if self.sparsity == "features":
+            size = np.sqrt(squared_modulus(values).sum(axis=2, keepdims=True))
+        elif np.iscomplexobj(values):
+            size = np.abs(values)
+        else:
+            return values - np.clip(values, -by, by)
+        return values * (np.maximum(size - by, 0) / np.maximum(size, _TINY))
+
+    def to_original(self, slices: NDArray) -> NDArray:
+        """Values in the transform domain, in the domain of the penalty."""
+        return slices if self.coupling is None else self.coupling.to_original(slices)
 
     def _with(self, encoder: Encoder, sparse: NDArray) -> Encoder:
         """Other values for the same decoder."""
@@ -243,14 +247,3 @@ def dual_norm(gradients: NDArray, sparsity: str) -> NDArray[np.float64]:
         return np.abs(gradients).max(axis=(1, 2))
     axis = 2 if sparsity == "features" else 1
     return np.sqrt(squared_modulus(gradients).sum(axis=axis)).max(axis=1)
-
-
-def _shrunk(values: NDArray, by: float, *, groups: bool = False) -> NDArray:
-    """Take `by` off the modulus of every entry, or off the norm of every column."""
-    if groups:
-        size = np.sqrt(squared_modulus(values).sum(axis=0))
-    elif np.iscomplexobj(values):
-        size = np.abs(values)
-    else:
-        return values - np.clip(values, -by, by)
-    return values * (np.maximum(size - by, 0) / np.maximum(size, _TINY))

@@ -164,9 +164,8 @@ def solve_sparse_pca(
     """Minimise ``||X - U Q^H X||^2 + ridge ||Q||_F^2 + lam pen(Q)``, ``U^H U = I``, by turns.
 
     The decoder ``U`` for a given encoder is a polar factor; the encoder ``Q`` for a given decoder
-    is improved by coordinate descent over its rows. Encoders are extrapolated from time to time,
-    if that lowers the objective, which never rises. The problem is not convex: other starts may
-    end lower.
+    is improved by alternating directions. Encoders are extrapolated from time to time, if that
+    lowers the objective, which never rises. The problem is not convex: other starts may end lower.
 
     Without penalty, and with that on components, the minimum over both is explicit. It has the
     leading eigenvectors of ``S`` for decoder, shrunk by ``(s - lam / 2)_+ / (s + ridge)`` for
@@ -332,10 +331,7 @@ def _extrapolated(
     sparse = np.where(history[-1] == 0, 0, sparse)
     other = _decoded(problems, sparse, problems.to_slices(sparse))
     better = problems.value(other) < problems.value(encoder) - _NOTABLE * problems.trace
-    if together:
-        return other if better.all() else encoder
-    encoder.put(better, other[better])
-    return encoder
+    return problems.choose(better, other, encoder)
 
 
 def _explicit(problems: EncoderProblems, n_components: int) -> SparsePCASolution:
