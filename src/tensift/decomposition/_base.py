@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from tensift._stacks import adjoint, squared_modulus
 from tensift.base import OrientedEstimator, ParameterAndMethod, check_finite
 from tensift.decomposition._coordinates import Coordinates
+from tensift.gram import Moments
 from tensift.selectors import rank_features
 from tensift.selectors._scoring import Scoring
 
-__all__ = ["TensorDecomposition"]
+__all__ = ["TensorDecomposition", "energy_of_rounding"]
 
 
 class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OrientedEstimator):
@@ -55,7 +57,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         total /= orientation.unitary_factor or 1.0
         self.explained_variance_ratio_ = coordinates.explained / total
         weights = squared_modulus(self.encoder_).sum(axis=2)
-        self.scores_ = np.sqrt(orientation.spread_over_features(weights))
+        self.scores_ = _without_rounding(np.sqrt(orientation.spread_over_features(weights)))
         self.ranking_ = rank_features(self.scores_, Scoring.spread_of(moments))
 
     def __getattr__(self, name: str) -> Any:
@@ -132,6 +134,21 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
     def _as_given(self, samples: NDArray) -> NDArray:
         """Samples in the shape that samples had in `fit`."""
         return samples.reshape(len(samples), -1) if self._rows_in else samples
+
+
+def energy_of_rounding(moments: Moments) -> float:
+    """The energy that features of the samples' size can have in a slice by rounding alone."""
+    orientation = moments.orientation
+    gain = orientation.unitary_factor
+    if gain is None:
+        gain = math.prod(float(t.energy.sum(axis=1).max()) for t in orientation.transforms)
+    return gain * moments.count * orientation.size * (1e-14 * moments.peak) ** 2
+
+
+def _without_rounding(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores that differ by rounding errors alone, made equal."""
+    step = 1e-10 * scores.max()
+    return np.round(scores / step) * step if step > 0 else scores
 
 
 # After the class is made: scikit-learn wraps the methods it finds while making it.

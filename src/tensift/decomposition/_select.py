@@ -98,6 +98,12 @@ class SelectFromDecomposition(TensorSelector):
             )
         samples = self._validate_samples(X, reset=True)
         estimator = SparseTensorPCA() if self.estimator is None else clone(self.estimator)
+        shape = estimator.feature_shape
+        if shape is not None and tuple(shape) != self.feature_shape_:
+            raise ValueError(
+                f"estimator has feature_shape={shape}, but samples have shape "
+                f"{self.feature_shape_}; give feature_shape to SelectFromDecomposition"
+            )
         self.estimator_ = estimator.fit(samples)
         self._set_scores(estimator.scores_, ties=Scoring.spread_of(estimator._moments))
         return self

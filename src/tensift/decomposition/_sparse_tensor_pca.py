@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tensift._progress import progress_bar
 from tensift._warnings import warn_user
 from tensift.base import usable_gram
-from tensift.decomposition._base import TensorDecomposition
+from tensift.decomposition._base import TensorDecomposition, energy_of_rounding
 from tensift.decomposition._coordinates import Coordinates
 from tensift.gram import GramTensor, Orientation
 from tensift.selectors._penalties import check_fractions
@@ -141,7 +141,11 @@ class SparseTensorPCA(TensorDecomposition):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+        ],
         "verbose": ["verbose"],
     }
     _results: ClassVar[tuple[str, ...]] = (
@@ -223,13 +227,14 @@ class SparseTensorPCA(TensorDecomposition):
             n_jobs=self.n_jobs,
             callback=callback,
         )
+        energy = explained_energy(self._moments.gram(), solution)
         chosen = np.abs(solution.encoder).max(axis=1) > _NEGLIGIBLE
+        chosen &= energy > self._energy_of_rounding()[:, None]
         if not chosen.any():
             hint = "" if self.penalty == "relative" else ", or try 0.1 with penalty='relative'"
             raise ValueError(
                 f"lam={self.lam} leaves nothing: every encoder is zero; lower it{hint}"
             )
-        energy = explained_energy(self._moments.gram(), solution)
         self._set_components(
             Coordinates(orientation, solution.encoder, solution.decoder, energy, chosen)
         )
@@ -241,6 +246,13 @@ class SparseTensorPCA(TensorDecomposition):
                 f"max_iter={self.max_iter} iterations; increase max_iter or tol",
                 ConvergenceWarning,
             )
+
+    def _energy_of_rounding(self) -> NDArray[np.float64]:
+        """What a component of every slice can explain by rounding alone."""
+        resolution = np.finfo(float).eps * self._moments.orientation.size
+        return np.maximum(
+            resolution * self._moments.gram().trace(), energy_of_rounding(self._moments)
+        )
 
     def _n_in_slice(self, size: int) -> int:
         if self.n_components > size:

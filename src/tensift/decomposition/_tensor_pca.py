@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,10 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tensift._stacks import eigh, peak_phases
 from tensift._warnings import warn_user
 from tensift.base import usable_gram
-from tensift.decomposition._base import TensorDecomposition
+from tensift.decomposition._base import TensorDecomposition, energy_of_rounding
 from tensift.decomposition._coordinates import Coordinates
 from tensift.decomposition._truncation import choose_ranks
-from tensift.gram import GramTensor, Moments
+from tensift.gram import GramTensor
 
 __all__ = ["TensorPCA"]
 
@@ -155,15 +154,16 @@ class TensorPCA(TensorDecomposition):
         resolution = np.full(len(energy), _EPS * gram.size)
         if gram.thin:
             resolution **= 2
-        ranks = self._ranks(energy, resolution)
+        ranks, available = self._ranks(energy, resolution)
         if samples is not None and not gram.thin:
             last = np.take_along_axis(energy, np.maximum(ranks - 1, 0)[:, None], axis=1)[:, 0]
-            fine = np.flatnonzero(last < _ENERGY_THAT_NEEDS_SAMPLES * energy[:, 0])
+            unresolved = (ranks == available) & (available < min(gram.size, moments.count - 1))
+            fine = np.flatnonzero(unresolved | (last < _ENERGY_THAT_NEEDS_SAMPLES * energy[:, 0]))
             if fine.size:
                 slices = orientation.to_slices(samples - moments.mean)[fine]
                 energy[fine], vectors[fine] = _principal_components(GramTensor(slices, thin=True))
                 resolution[fine] **= 2
-                ranks = self._ranks(energy, resolution)
+                ranks, _ = self._ranks(energy, resolution)
         most = int(ranks.max())
         leading = vectors[:, :, :most] * peak_phases(vectors[:, :, :most])[:, None, :]
         self.energy_ = np.zeros((orientation.n_slices, orientation.size))
@@ -174,16 +174,13 @@ class TensorPCA(TensorDecomposition):
 
     def _ranks(
         self, energy: NDArray[np.float64], resolution: NDArray[np.float64]
-    ) -> NDArray[np.intp]:
-        """How many components each slice keeps, of those that are more than rounding."""
-        floor = np.maximum(resolution * energy[:, 0], _energy_of_rounding(self._moments))
-        return choose_ranks(
-            energy,
-            np.sum(energy > floor[:, None], axis=1),
-            self._moments.orientation.multiplicity,
-            self.n_components,
-            self.truncation,
-        )
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """How many components each slice keeps, and how many it has that are more than rounding."""
+        floor = np.maximum(resolution * energy[:, 0], energy_of_rounding(self._moments))
+        available = np.sum(energy > floor[:, None], axis=1)
+        multiplicity = self._moments.orientation.multiplicity
+        ranks = choose_ranks(energy, available, multiplicity, self.n_components, self.truncation)
+        return ranks, available
 
     def _warn_of_too_many(self, size: int, n_slices: int) -> None:
         most, where = size, "a slice"
@@ -206,12 +203,3 @@ def _principal_components(gram: GramTensor) -> tuple[NDArray[np.float64], NDArra
         return values**2, vectors
     values, vectors = eigh(gram.array)
     return np.maximum(values[:, ::-1], 0), vectors[:, :, ::-1]
-
-
-def _energy_of_rounding(moments: Moments) -> float:
-    """The energy that features of the samples' size can have in a slice by rounding alone."""
-    orientation = moments.orientation
-    gain = orientation.unitary_factor
-    if gain is None:
-        gain = math.prod(float(t.energy.sum(axis=1).max()) for t in orientation.transforms)
-    return gain * moments.count * orientation.size * (1e-14 * moments.peak) ** 2

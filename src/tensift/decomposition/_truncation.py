@@ -38,11 +38,12 @@ def choose_ranks(
     energy = np.where(real, energy, 0.0)
     if truncation == "slice":
         if isinstance(n_components, Integral):
-            return np.minimum(int(n_components), available)
+            return np.minimum(min(int(n_components), energy.shape[1]), available)
         missing = np.cumsum(energy, axis=1) < n_components * energy.sum(axis=1, keepdims=True)
         return np.minimum(missing.sum(axis=1) + 1, available)
     if isinstance(n_components, Integral):
-        return _largest(energy, real, multiplicity, int(n_components))
+        budget = min(int(n_components), energy.size * int(multiplicity.max()))
+        return _largest(energy, real, multiplicity, budget)
     weights = energy * multiplicity[:, None]
     order = np.argsort(-energy, axis=None, kind="stable")
     cumulative = np.cumsum(weights.ravel()[order])
