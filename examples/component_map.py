@@ -45,9 +45,9 @@ def neighbours(points, labels):
 
 def draw(model, images, labels):
     """The map, the energy and the patterns."""
-    figure = plt.figure(figsize=(13, 7.5), layout="constrained")
+    figure = plt.figure(figsize=(15, 8), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(4, 1))
-    left, right = upper.subplots(1, 2, width_ratios=(1.3, 1))
+    left, right = upper.subplots(1, 2, width_ratios=(1.15, 1))
     ComponentMapDisplay.from_estimator(model, images, labels=labels, thumbnails=60, ax=left)
     EnergyDisplay.from_estimator(model, ax=right)
     patterns = model.components_

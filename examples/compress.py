@@ -225,7 +225,8 @@ def main(argv=None):
     shares = (SHOWN, 0.2) if options.fast else SHARES
     results = run(train, test, shares, cp_steps=5 if options.fast else 40)
     print(
-        f"{'method':44} {'share':>6} {'numbers':>8} {'coordinates':>11} {'fitted':>7} {'held out':>8}"
+        f"{'method':44} {'share':>6} {'numbers':>8} {'coordinates':>11} "
+        f"{'fitted':>7} {'held out':>8}"
     )
     for r in results:
         print(

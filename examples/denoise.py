@@ -172,7 +172,7 @@ def draw(results, clean, data):
     axis.set_xlim(min(r.psnr for r in results) - 1, None)
     axis.set(xlabel="PSNR, dB")
     axis.set_title(f"{data} with noise of {NOISE:g}; in brackets the components kept", fontsize=9)
-    axis.legend(fontsize=8, loc="lower right")
+    axis.legend(fontsize=7, loc="upper right")
     grid = right.subplots(len(rows), count, squeeze=False)
     for line, name, images in zip(grid, rows, [clean, *(r.images for r in results)], strict=True):
         show_images(line, images[contrast], name, 7)
@@ -188,7 +188,8 @@ def main(argv=None):
     print(f"{'method':38} {'components':>10} {'PSNR':>6} {'best size':>9} {'its PSNR':>8}")
     for r in results:
         print(
-            f"{r.method:38} {r.components:10d} {r.psnr:6.2f} {r.best_components:9d} {r.best_psnr:8.2f}"
+            f"{r.method:38} {r.components:10d} {r.psnr:6.2f} "
+            f"{r.best_components:9d} {r.best_psnr:8.2f}"
         )
     best = max(results, key=lambda r: r.psnr)
     print(f"highest PSNR: {best.method} ({best.psnr:.2f} dB)")
