@@ -262,12 +262,12 @@ def test_explained_energies_add_up_to_the_share_reconstructed(sparsity, transfor
 
 
 def test_more_starts_never_end_higher():
-    X = samples((30, 8, 3))
+    X = samples((30, 8, 3), seed=4)  # where the first start ends 0.3 % above the best
     settings = {"lam": 0.1, "sparsity": "features", "random_state": 0}
     once = SparseTensorPCA(3, **settings).fit(X)
     often = SparseTensorPCA(3, n_init=10, **settings).fit(X)
     assert (often.objective_ <= once.objective_).all()
-    assert (often.objective_ < once.objective_ * (1 - 1e-6)).any()
+    assert (often.objective_ < once.objective_ * (1 - 1e-3)).any()
 
 
 @pytest.mark.parametrize("sparsity", FORMS)

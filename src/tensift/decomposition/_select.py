@@ -101,7 +101,7 @@ class SelectFromDecomposition(TensorSelector):
         shape = estimator.feature_shape
         if shape is not None and tuple(shape) != self.feature_shape_:
             raise ValueError(
-                f"estimator has feature_shape={shape}, but samples have shape "
+                f"feature_shape={tuple(shape)} of the estimator does not fit samples of shape "
                 f"{self.feature_shape_}; give feature_shape to SelectFromDecomposition"
             )
         self.estimator_ = estimator.fit(samples)
