@@ -31,7 +31,7 @@ def read_arguments(description, default=None, argv=None):
 def load_images(name, fast=False):
     """Images `(n, height, width)` with values in [0, 1], and labels or None."""
     if name == "patches":
-        images, labels = _patches(), None
+        images, labels = _patches(16 if fast else 32), None
     elif name == "digits":
         digits = load_digits()
         images, labels = digits.data, digits.labels
@@ -39,7 +39,7 @@ def load_images(name, fast=False):
         images, labels = _from_paper({"jaffe": "JAFFE", "pie": "PIE"}[name])
     images = np.asarray(images, dtype=float)
     if fast:
-        chosen = np.random.default_rng(0).permutation(len(images))[:120]
+        chosen = np.random.default_rng(0).permutation(len(images))[:100]
         images, labels = images[chosen], None if labels is None else labels[chosen]
     return images / images.max(), labels
 
@@ -57,7 +57,7 @@ def save(figure, folder, name):
     handle, partial = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".png")
     os.close(handle)
     try:
-        figure.savefig(partial, dpi=110)
+        figure.savefig(partial, dpi=85)
         os.chmod(partial, 0o644)
         os.replace(partial, folder / f"{name}.png")
     except BaseException:
@@ -76,7 +76,7 @@ def show_images(axes, images, title=None, size=9):
         axes[0].set_ylabel(title, rotation=0, ha="right", va="center", fontsize=size)
 
 
-def _patches(side=32):
+def _patches(side):
     """Squares of the two photographs that come with scikit-learn, in grey."""
     from sklearn.datasets import load_sample_images
 

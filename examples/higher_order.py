@@ -253,14 +253,14 @@ def main(argv=None):
     for name, modes, pairs in pca_cases(options.fast, seeds):
         cases[name] = [compare(*pair, modes) for pair in pairs]
         print(f"\nTensorPCA, {name}: energy lost, held out (mean and spread of {seeds})")
-        print(f"{'layout':18}" + "".join(f"{title:>16}" for title in titles))
+        print(f"{'layout':28}" + "".join(f"{title:>16}" for title in titles))
         for layout in cases[name][0]:
             values = np.array([one[layout]["chosen"] for one in cases[name]])
             cells = zip(values.mean(axis=0), values.std(axis=0), strict=True)
             wins = np.mean(values > [one["three modes"]["chosen"] for one in cases[name]], axis=0)
-            print(f"{layout:18}" + "".join(f"{m:9.3f} ± {s:.3f}" for m, s in cells))
+            print(f"{layout:28}" + "".join(f"{m:8.3f} ± {s:.3f}" for m, s in cells))
             if layout != "three modes":
-                print(f"{'  three modes lose less in':18}" + "".join(f"{w:>10.0%}" for w in wins))
+                print(f"{'  three modes lose less in':28}" + "".join(f"{w:>16.0%}" for w in wins))
         for layout, result in cases[name][0].items():
             mode, transforms = result["settings"][1]
             print(f"  chosen for {layout}: orientation {mode}, {', '.join(transforms)}")
