@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ __all__ = [
     "adjoint",
     "diagonal_of",
     "eigh",
+    "first_peak",
     "frobenius_norm",
     "hermitian_part",
     "peak_phases",
@@ -47,15 +49,18 @@ def hermitian_part(matrices: NDArray) -> NDArray:
     return (matrices + adjoint(matrices)) / 2
 
 
+def first_peak(sizes: NDArray[np.float64], axis: int | None = None) -> Any:
+    """Index of the largest non-negative value, the first of those that differ by rounding alone."""
+    return np.argmax(sizes >= sizes.max(axis=axis, keepdims=True) * (1 - 1e-8), axis=axis)
+
+
 def peak_phases(matrices: NDArray) -> NDArray:
     """Numbers of modulus one that make the peak of every column real and positive, if multiplied.
 
-    The peak is the entry of largest modulus, the first of equal ones. So results do not depend on
-    the phases that a decomposition happens to return.
+    The peak is the entry of largest modulus. So results do not depend on the phases that a
+    decomposition happens to return.
     """
-    modulus = np.abs(matrices)
-    largest = modulus.max(axis=-2, keepdims=True)
-    peak = np.argmax(modulus >= largest * (1 - 1e-8), axis=-2)
+    peak = first_peak(np.abs(matrices), axis=-2)
     leading = np.take_along_axis(matrices, peak[..., None, :], axis=-2)[..., 0, :]
     leading = np.where(leading == 0, 1.0, leading)
     return leading.conj() / np.abs(leading)

@@ -62,8 +62,9 @@ class SparseTensorPCA(TensorDecomposition):
     orientation, transform, feature_shape
         As in `TensorPCA`.
     n_init : int, default=1
-        Starts, of which the best is kept for every problem. The first starts from `TensorPCA`, the
-        others from random decoders. The problem is not convex.
+        Starts, of which the best is kept for every problem, since it is not convex. The first is
+        from `TensorPCA`; for "entries" the second is from the same, rotated towards few large
+        entries; the others are random.
     tol : float, default=1e-7
         A problem is done when an iteration lowers its objective by no more than this share.
     max_iter : int, default=1000

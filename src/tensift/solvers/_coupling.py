@@ -34,7 +34,7 @@ class Coupling:
     >>> from tensift.solvers import Coupling
     >>> coupling = Coupling(Orientation((3, 4), 0, make_transforms("dft", [4])))
     >>> coupling.scale, coupling.weights
-    (2.0, array([1., 2., 1.]))
+    (2.0, array([1, 2, 1]))
     >>> values = np.arange(12.0).reshape(4, 3)
     >>> slices = coupling.to_slices(values)
     >>> slices.shape, bool(np.allclose(coupling.to_original(slices), values))
@@ -54,30 +54,19 @@ class Coupling:
     @cached_property
     def scale(self) -> float:
         """What the transforms multiply norms by."""
-        factors = [transform.unitary_factor or 0.0 for transform in self.orientation.transforms]
-        return math.sqrt(math.prod(factors))
+        return math.sqrt(self.orientation.unitary_factor or 0.0)
 
-    @cached_property
-    def is_real(self) -> bool:
-        """Whether values are real in the original domain."""
-        return self.orientation.real_data and all(
-            transform.is_real or transform.conjugate_symmetric
-            for transform in self.orientation.transforms
-        )
-
-    @cached_property
-    def weights(self) -> NDArray[np.float64]:
+    @property
+    def weights(self) -> NDArray[np.intp]:
         """How many slices each kept one stands for, ``(p',)``."""
-        partners = self.orientation.conjugate_of
-        alone = partners == np.arange(len(partners))
-        return np.where(alone, 1.0, 2.0)[self.orientation.kept_slices]
+        return self.orientation.multiplicity
 
     def to_original(self, slices: NDArray) -> NDArray:
         """Map kept slices, ``(p', ...)``, to the original domain, ``(p, ...)``."""
         values = self._unfolded(self.orientation.expand(slices))
         for axis, transform in enumerate(self.orientation.transforms):
             values = transform.inverse(values, axis=axis)
-        values = (values.real if self.is_real else values) * self.scale
+        values = (values.real if self.orientation.stays_real else values) * self.scale
         return values.reshape(self.orientation.n_slices, *slices.shape[1:])
 
     def to_slices(self, values: NDArray) -> NDArray:

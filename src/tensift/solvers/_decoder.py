@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, squared_modulus
+from tensift._stacks import adjoint, first_peak, squared_modulus
 from tensift.solvers._coupling import Coupling
 
 __all__ = ["best_decoder", "polar_factor"]
@@ -52,10 +52,10 @@ def _hardest_pull(gram: NDArray, taken: NDArray, coupling: Coupling | None) -> N
     rows = gram - (gram @ taken) @ adjoint(taken)
     sizes = np.sqrt(squared_modulus(rows).sum(axis=2))
     if coupling is None:
-        row, phases = sizes.argmax(axis=1), np.ones((len(gram), 1))
+        row, phases = first_peak(sizes, axis=1), np.ones((len(gram), 1))
     else:
         reach = coupling.reach(sizes)
-        position, best = np.unravel_index(reach.argmax(), reach.shape)
+        position, best = np.unravel_index(first_peak(reach), reach.shape)
         row, phases = np.full(len(gram), best), coupling.phases(int(position))[:, None]
     slices = np.arange(len(gram))
     # Where the samples span nothing else, any direction does: the one least taken.

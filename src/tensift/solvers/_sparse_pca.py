@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tensift._stacks import adjoint, eigh, squared_modulus
+from tensift._stacks import adjoint, eigh, peak_phases, squared_modulus
 from tensift.gram import GramTensor
 from tensift.solvers._coupling import Coupling
-from tensift.solvers._decoder import best_decoder, polar_factor
+from tensift.solvers._decoder import best_decoder
 from tensift.solvers._encoder import Encoder, EncoderProblems
+from tensift.solvers._sparse_pca_starts import leading_decoder, random_decoder
 from tensift.solvers._workers import run_tasks
 
 __all__ = ["SPARSITIES", "SparsePCASolution", "critical_sparsity", "solve_sparse_pca"]
@@ -21,7 +22,6 @@ __all__ = ["SPARSITIES", "SparsePCASolution", "critical_sparsity", "solve_sparse
 SPARSITIES = ("entries", "features", "components")
 
 _BLOCK_ELEMENTS = 400_000  # of Gram matrices solved together
-_ROTATIONS = 100  # of PCA towards few large entries
 _MEMORY = 4  # encoders that one extrapolation looks back on
 _GAP = 0.01  # times the root of tol: a gap is of first order where a decrease is of second
 _RIDGE = 1e-8  # of the size of the steps, in the weights of an extrapolation
@@ -240,9 +240,9 @@ def solve_sparse_pca(
         problems = EncoderProblems(part, lam, ridge, sparsity, coupling)
         rotated = start == 1 and sparsity == "entries"
         if start == 0 or rotated:
-            decoder = _leading(problems, n_components, rotated=rotated)
+            decoder = leading_decoder(problems, n_components, rotated=rotated)
         else:
-            decoder = _random(problems, n_components, seeds[start - 1, block])
+            decoder = random_decoder(problems, n_components, seeds[start - 1, block])
         return _alternate(problems, decoder, tol, max_iter)
 
     def store(number: int, solution: SparsePCASolution) -> None:
@@ -346,7 +346,7 @@ def _explicit(problems: EncoderProblems, n_components: int) -> SparsePCASolution
     orthonormal columns have rows that sum to one and columns that sum to at most one, so the sum
     over columns is least where they are zeros and ones: at eigenvectors, the leading ones.
     """
-    decoder = _leading(problems, n_components)
+    decoder = leading_decoder(problems, n_components)
     values = problems.gram.spectrum[0][:, ::-1][:, :n_components]
     pull = np.maximum(values - problems.lam / 2, 0)
     curvature = values + problems.ridge
@@ -362,47 +362,6 @@ def _explicit(problems: EncoderProblems, n_components: int) -> SparsePCASolution
     return _solution(
         problems, encoder, path, np.ones(len(path), dtype=bool), problems.relative_gap(encoder)
     )
-
-
-def _leading(problems: EncoderProblems, n_components: int, *, rotated: bool = False) -> NDArray:
-    """Leading eigenvectors; those of coupled slices in phase where they pull hardest.
-
-    If `rotated`, they are so among themselves towards few large entries, as by quartimax: sums
-    of fourth powers are raised by linear bounds on them, which polar factors maximise.
-    """
-    values, vectors = problems.gram.spectrum
-    decoder = vectors[:, :, ::-1][:, :, :n_components].copy()
-    if rotated:
-        leading = decoder
-        for _ in range(_ROTATIONS):
-            bound = adjoint(leading) @ (decoder * squared_modulus(decoder))
-            decoder = leading @ polar_factor(bound)
-    if problems.coupling is None:
-        return decoder
-    pull = values[:, ::-1][:, None, :n_components] * decoder
-    reach = problems.coupling.reach(np.abs(pull))
-    for component in range(n_components):
-        position, row = np.unravel_index(reach[:, :, component].argmax(), reach.shape[:2])
-        wanted = problems.coupling.phases(int(position))
-        decoder[:, :, component] *= (wanted * _phase(decoder[:, row, component]).conj())[:, None]
-    return decoder
-
-
-def _random(problems: EncoderProblems, n_components: int, seeds: NDArray) -> NDArray:
-    """Decoders of random encoders, each drawn from its own seed."""
-    coupling = problems.coupling
-    shape: tuple[int, ...] = (problems.gram.size, n_components)
-    is_complex = np.iscomplexobj(problems.matrices) if coupling is None else not coupling.is_real
-    if coupling is not None:
-        # Drawn in the original domain, slices are conjugate where they have to be.
-        shape, seeds = (coupling.orientation.n_slices, *shape), seeds[:1]
-    draws = []
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        draw = rng.normal(size=shape)
-        draws.append(draw + 1j * rng.normal(size=shape) if is_complex else draw)
-    encoder = np.stack(draws) if coupling is None else coupling.to_slices(draws[0])
-    return polar_factor(problems.matrices @ encoder)
 
 
 def _zero_encoder(problems: EncoderProblems, decoder: NDArray) -> Encoder:
@@ -440,17 +399,10 @@ def _solution(
     shown = decoder if problems.coupling is None else problems.coupling.to_original(decoder)
     if problems.coupling is not None:
         shown = shown.reshape(1, -1, shown.shape[2])
-    largest = np.abs(shown).argmax(axis=1)[:, None, :]
-    turn = _phase(np.take_along_axis(shown, largest, axis=1)).conj()
+    turn = peak_phases(shown)[:, None, :]
     # Zero is added so that no zero is negative.
     slices, decoder, sparse = (values * turn + 0.0 for values in (slices, decoder, sparse))
     return SparsePCASolution(slices, decoder, sparse, path, converged, gaps)
-
-
-def _phase(values: NDArray) -> NDArray:
-    """Values divided by their moduli; one where they are zero."""
-    size = np.abs(values)
-    return np.where(size > 0, values / np.where(size > 0, size, 1), 1)
 
 
 def _blocks(gram: GramTensor) -> list[slice]:
