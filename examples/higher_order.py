@@ -8,7 +8,7 @@ a part of the fitted samples.
 STPCASelector at its defaults: the share of known channels among the first, in generated recordings
 of several subjects.
 
-    python examples/higher_order.py [--output FOLDER] [--fast] [--seeds N]
+    python examples/higher_order.py [--output FOLDER] [--fast] [--seeds N] [--datasets N]
 """
 
 import argparse
@@ -203,11 +203,11 @@ def draw(cases, found, amplitudes):
     """One panel a case and measure, and one for the selector."""
     measure = [f"{share:.0%} of the numbers" for share in SHARES]
     measure += [f"{count} coordinates" for count in COORDINATES]
-    panels = [(name, place) for name in cases for place in (1, 3)]
-    columns = 3
+    panels = [(name, place) for name in cases if "200" not in name for place in (1, 3)]
+    columns = 4
     lines = -(-(len(panels) + 1) // columns)
     figure, axes = plt.subplots(
-        lines, columns, figsize=(13, 3.7 * lines), layout="constrained", squeeze=False
+        lines, columns, figsize=(16, 3.9 * lines), layout="constrained", squeeze=False
     )
     flat = list(axes.flat)
     for axis, (name, place) in zip(flat, panels, strict=False):
@@ -222,6 +222,10 @@ def draw(cases, found, amplitudes):
         axis.set_xticks(range(len(rounds[0])), rounds[0], fontsize=7, rotation=20)
         axis.set_title(f"{name}: {measure[place]}", fontsize=9)
         axis.set_ylabel("energy lost, held out", fontsize=8)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter("{x:g}")
+        axis.tick_params(axis="y", which="both", labelsize=7)
     last = flat[len(panels)]
     for name, shares in found.items():
         style = "-o" if name.startswith("three") else ":" if name == "variance" else "--s"
@@ -241,13 +245,19 @@ def draw(cases, found, amplitudes):
     return figure
 
 
+def _cells(shares):
+    errors = shares.std(axis=1, ddof=1) / np.sqrt(shares.shape[1])
+    return "".join(f"{m:9.2f} ± {e:.2f}" for m, e in zip(shares.mean(axis=1), errors, strict=True))
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", default=".", metavar="FOLDER", help="where the picture goes")
     parser.add_argument("--fast", action="store_true", help="less data and fewer settings")
-    parser.add_argument("--seeds", type=int, default=3, help="datasets or splits of each kind (3)")
+    parser.add_argument("--seeds", type=int, default=3, help="rounds of TensorPCA (3)")
+    parser.add_argument("--datasets", type=int, default=6, help="recordings for the selector (6)")
     options = parser.parse_args(argv)
-    seeds = 1 if options.fast else options.seeds
+    seeds, datasets = (1, 2) if options.fast else (options.seeds, options.datasets)
     cases = {}
     titles = [f"{s:.0%} numbers" for s in SHARES] + [f"{c} coord." for c in COORDINATES]
     for name, modes, pairs in pca_cases(options.fast, seeds):
@@ -267,11 +277,16 @@ def main(argv=None):
     amplitudes = AMPLITUDES[2:3] if options.fast else AMPLITUDES
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = select(amplitudes, 2 * seeds)
-    print(f"\nSTPCASelector: share of known channels found, mean of {2 * seeds}")
-    print(f"{'layout':30}" + "".join(f"{f'strength {a:g}':>14}" for a in amplitudes))
+        found = select(amplitudes, datasets)
+    print(f"\nSTPCASelector: share of known channels found, mean and its error over {datasets};")
+    print("below each flattening, by how much the better setting of three modes is ahead of it")
+    print(f"{'layout':30}" + "".join(f"{f'strength {a:g}':>16}" for a in amplitudes))
+    three = [shares for name, shares in found.items() if name.startswith("three modes")]
+    leader = max(three, key=np.mean)
     for name, shares in found.items():
-        print(f"{name:30}" + "".join(f"{value:14.2f}" for value in shares.mean(axis=1)))
+        print(f"{name:30}" + _cells(shares))
+        if not name.startswith("three modes"):
+            print(f"{'  ahead':30}" + _cells(leader - shares))
     save(draw(cases, found, amplitudes), options.output, "higher_order")
     return cases, found
 
