@@ -11,7 +11,7 @@ from tensift.graphs._neighbors import nearest_neighbors
 __all__ = ["heat_kernel_graph", "neighbor_graph"]
 
 
-def heat_kernel_graph(X: NDArray, k: int, *, width: float = 1.0) -> csr_array:
+def heat_kernel_graph(X: NDArray, k: int, *, width: float | None = 1.0) -> csr_array:
     """Weights ``exp(-|x_i - x_j|^2 / (2 width^2))`` where one row is among the nearest of another.
 
     Parameters
@@ -20,8 +20,9 @@ def heat_kernel_graph(X: NDArray, k: int, *, width: float = 1.0) -> csr_array:
         Rows.
     k : int
         The number of neighbours of a row, before the graph is made symmetric.
-    width : float, default=1.0
-        The distance at which a weight has fallen to ``exp(-1/2)``.
+    width : float or None, default=1.0
+        The distance at which a weight has fallen to ``exp(-1/2)``. None: the root mean square
+        of the distances between neighbours, so that the weights do not depend on units.
 
     Returns
     -------
@@ -38,7 +39,9 @@ def heat_kernel_graph(X: NDArray, k: int, *, width: float = 1.0) -> csr_array:
            [0.   , 0.135, 0.   ]])
     """
     indices, squared = nearest_neighbors(X, k)
-    graph = neighbor_graph(indices, np.exp(-squared / (2 * width**2)))
+    variance = squared.mean() if width is None else width**2
+    exponents = squared / (2 * variance) if variance > 0 else np.zeros_like(squared)
+    graph = neighbor_graph(indices, np.exp(-exponents))
     return csr_array(graph.maximum(graph.T))
 
 

@@ -9,7 +9,7 @@ from tensift.graphs._distances import expanded_distances
 
 __all__ = ["nearest_neighbors"]
 
-_BLOCK = 2**22  # numbers that a block of work may hold
+_BLOCK = 2**20  # numbers that a block of work may hold
 
 
 def nearest_neighbors(X: NDArray, k: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

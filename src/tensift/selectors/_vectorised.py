@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.utils._param_validation import StrOptions
 
 from tensift._warnings import warn_user
 from tensift.base import check_magnitude
+from tensift.graphs import heat_kernel_graph
 from tensift.selectors._base import TensorSelector
 
 __all__ = ["VectorisedSelector"]
@@ -30,6 +32,8 @@ class VectorisedSelector(TensorSelector):
     }
 
     scale: str | None
+    n_neighbors: int  # of those that use a graph of neighbours
+    width: float | None  # of its heat kernel
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
         """Samples as rows ``(n, d)``, row-major, after all checks and scaling."""
@@ -57,6 +61,25 @@ class VectorisedSelector(TensorSelector):
         if value > limit:
             warn_user(f"{name}={value} is more than {why}; {limit} is used")
         return min(value, limit)
+
+    def _varying(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which columns vary by more than rounding."""
+        return _spread(rows) > 0
+
+    def _n_neighbors(self, rows: NDArray) -> int:
+        """`n_neighbors`, reduced to the number of other samples."""
+        others = len(rows) - 1
+        return self._at_most("n_neighbors", self.n_neighbors, others, f"the {others} other samples")
+
+    def _heat_kernel_graph(self, rows: NDArray[np.float64]) -> csr_array:
+        """The graph of the parameters `n_neighbors` and `width`."""
+        graph = heat_kernel_graph(rows, self._n_neighbors(rows), width=self.width)
+        if graph.sum() == 0:
+            raise ValueError(
+                f"width={self.width} is so small that the weights of all neighbours vanish; use a "
+                "larger one, or None for one that fits the data"
+            )
+        return graph
 
     def _set_row_scores(self, scores: NDArray, rows: NDArray) -> None:
         """Store and rank the scores ``(d,)`` of the columns of `rows`, constant columns last."""
