@@ -3,17 +3,47 @@
 from tensift import algebra, datasets, metrics
 from tensift._version import __version__
 from tensift.decomposition import SelectFromDecomposition, SparseTensorPCA, TensorPCA
-from tensift.selectors import SelectionPath, STPCASelector, stpca_path
+from tensift.selectors import (
+    CPUFS,
+    MCFS,
+    MSPCA,
+    NDFS,
+    SPCA_PSD,
+    SPCAFS,
+    UDFS,
+    AllFeatures,
+    CPUFSnn,
+    LaplacianScore,
+    RandomSelector,
+    SelectionPath,
+    STPCASelector,
+    VarianceSelector,
+    list_selectors,
+    stpca_path,
+)
 
 __all__ = [
+    "CPUFS",
+    "MCFS",
+    "MSPCA",
+    "NDFS",
+    "SPCAFS",
+    "SPCA_PSD",
+    "UDFS",
+    "AllFeatures",
+    "CPUFSnn",
+    "LaplacianScore",
+    "RandomSelector",
     "STPCASelector",
     "SelectFromDecomposition",
     "SelectionPath",
     "SparseTensorPCA",
     "TensorPCA",
+    "VarianceSelector",
     "__version__",
     "algebra",
     "datasets",
+    "list_selectors",
     "metrics",
     "stpca_path",
 ]

@@ -2,25 +2,38 @@
 
 from tensift.selectors._base import TensorSelector
 from tensift.selectors._cpufs import CPUFS, CPUFSnn
+from tensift.selectors._laplacian_score import LaplacianScore
+from tensift.selectors._mcfs import MCFS
 from tensift.selectors._mspca import MSPCA
+from tensift.selectors._ndfs import NDFS
 from tensift.selectors._path import stpca_path
 from tensift.selectors._ranking import rank_features
+from tensift.selectors._registry import SelectorInfo, list_selectors
 from tensift.selectors._selection_path import SelectionPath
 from tensift.selectors._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
 from tensift.selectors._spca_psd import SPCA_PSD
+from tensift.selectors._spcafs import SPCAFS
 from tensift.selectors._stpca import STPCASelector
+from tensift.selectors._udfs import UDFS
 
 __all__ = [
     "CPUFS",
+    "MCFS",
     "MSPCA",
+    "NDFS",
+    "SPCAFS",
     "SPCA_PSD",
+    "UDFS",
     "AllFeatures",
     "CPUFSnn",
+    "LaplacianScore",
     "RandomSelector",
     "STPCASelector",
     "SelectionPath",
+    "SelectorInfo",
     "TensorSelector",
     "VarianceSelector",
+    "list_selectors",
     "rank_features",
     "stpca_path",
 ]
