@@ -228,7 +228,7 @@ class CPUFS(VectorisedSelector):
     def _model(self, rows: NDArray[np.float64]) -> CPModel:
         n = len(rows)
         n_clusters = self._at_most("n_clusters", self.n_clusters, n, f"the {n} samples in X")
-        others = self._at_most("n_neighbors", self.n_neighbors, n - 1, f"the others of {n} samples")
+        others = self._at_most("n_neighbors", self.n_neighbors, n - 1, f"the {n - 1} other samples")
         return CPModel(
             rows,
             self.feature_shape_,
@@ -286,9 +286,9 @@ class CPUFSnn(CPUFS):
     """CPUFS with non-negative classifiers.
 
     After every step, negative entries of the classifiers are set to zero, and pseudo-labels are at
-    least machine epsilon. Otherwise this is `CPUFS`, with its parameters and attributes. A row
-    that is zero in one mode stays zero, so large `beta` can lose all features; the ranking then
-    is that of their standard deviations.
+    least machine epsilon. Otherwise this is `CPUFS`, with its parameters and attributes. A
+    classifier that is zero in all modes stays zero, so large `beta` can lose all features; those
+    without a score are ordered by their standard deviations.
 
     See Also
     --------
