@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tensift.datasets import load_digits
-from tensift.selectors._cpufs import CPUFS, CPUFSnn
+from tensift.selectors import CPUFS, CPUFSnn, rank_features
 from tensift.selectors._cpufs_updates import CPModel
-from tensift.selectors._ranking import rank_features
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 plain = SimpleNamespace(**runpy.run_path(str(BENCHMARKS / "_transcriptions_tensor.py")))
@@ -276,13 +275,13 @@ def test_early_stopping(method):
 
 @both
 def test_planted_features(method):
-    """9 of 56 features: by chance 7.2 of 45 are hit in five problems, 12 with probability 0.03."""
+    """9 of 56 features, five problems: chance hits 7.2 of 45, and 15 with probability 0.002."""
     hits = 0
     for seed in range(5):
         X, informative = planted(seed)
-        selector = method(9, n_clusters=3, n_init=5, random_state=seed, max_iter=200).fit(X)
+        selector = method(9, n_clusters=3, n_init=3, random_state=seed, max_iter=200).fit(X)
         hits += informative[selector.ranking_[:9]].sum()
-    assert hits >= 17
+    assert hits >= 15
 
 
 def test_averaged_runs_agree_better_than_single_ones():
