@@ -30,7 +30,7 @@ def spcafs(X, gamma, m, p=1.0, max_iter=50, tol=1e-6):
 
 def sogfs(X, gamma, m, c, k, max_iter=50, tol=1e-6, inner=100):
     """Scores, steps, lambdas and W of structured graph optimisation, 2016."""
-    n, d = X.shape
+    n = len(X)
     X = X - X.mean(axis=0)
     X = X / np.sqrt((X**2).sum(axis=0) + EPS)
     distances = _squared_distances(X)

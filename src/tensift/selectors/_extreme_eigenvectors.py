@@ -42,13 +42,15 @@ class LowestEigenpairs:
     """Ascending eigenvalues ``(m,)`` and eigenvectors ``(d, m)``, and how sure they are.
 
     ``certified``: there are no others as low, so that the space they span is unique to working
-    accuracy. ``block`` has some further vectors, to begin with under the next diagonal.
+    accuracy. ``tied``: the last of them and the next one are equal, and rounding has decided.
+    ``block`` has some further vectors, to begin with under the next diagonal.
     """
 
     values: Vectors
     vectors: Vectors
     block: Vectors
     certified: bool
+    tied: bool = False
 
 
 class DiagonalAndGram:
@@ -70,7 +72,7 @@ class DiagonalAndGram:
         for seed in range(_MAX_ATTEMPTS):
             block = self._first_block(start, count, spare, seed)
             result = self._search(diagonal, count, block)
-            if result.certified:
+            if result.certified or result.tied:
                 break
             start = result.vectors  # and other noise beside it, for what had no part in the block
         return result
@@ -91,7 +93,7 @@ class DiagonalAndGram:
 
     def _search(self, diagonal: Vectors, count: int, block: Vectors) -> LowestEigenpairs:
         found, values = block[:, :0], np.empty(0)
-        ritz = np.linalg.eigvalsh(self._compressed(diagonal, block))
+        ritz: Vectors = np.linalg.eigvalsh(self._compressed(diagonal, block))
         for _ in range(_MAX_ROUNDS):
             wanted = count - len(values)
             inverse = self._inverse_below(diagonal, ritz, wanted, values)
@@ -102,12 +104,13 @@ class DiagonalAndGram:
             found = np.hstack([found, krylov.vectors[:, :n_done]])
             values = np.concatenate([values, ritz[:n_done]])
             ritz, block = ritz[n_done:], krylov.vectors[:, n_done:]
-            if n_done == wanted or krylov.tied(wanted):
+            tied = n_done < wanted and krylov.tied(wanted)
+            if n_done == wanted or tied:
                 break
         certified = len(values) == count and self._complete(diagonal, values, ritz[0])
         vectors = np.hstack([found, block])
         values = np.concatenate([values, ritz])[:count]
-        return LowestEigenpairs(values, vectors[:, :count], vectors, certified)
+        return LowestEigenpairs(values, vectors[:, :count], vectors, certified, tied)
 
     def _complete(self, diagonal: Vectors, values: Vectors, following: float) -> bool:
         """Whether no more eigenvalues than these lie below some number that is above them."""

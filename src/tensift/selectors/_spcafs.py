@@ -194,9 +194,8 @@ class SPCAFS(VectorisedSelector):
 
 
 def _scatter_factor(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Orthogonal columns whose product with their transpose is the scatter matrix, largest first."""
+    """Orthogonal columns, the longest first, whose squares add up to the scatter matrix."""
     centred = rows - rows.mean(axis=0)
-    left, values, right = np.linalg.svd(centred, full_matrices=False)
-    del left
+    _, values, right = np.linalg.svd(centred, full_matrices=False)
     rank = np.count_nonzero(values > max(rows.shape) * np.finfo(float).eps * values[0])
     return right[:rank].T * values[:rank]
