@@ -16,12 +16,22 @@ BENCHMARKS = {
     "workers": "one worker against two, and the threads they use",
     "synthetic": "how often the known features of synthetic data come first",
     "decomposition": "TensorPCA beside other programs of the kind (minutes; only when named)",
+    "sparse_pca": "SparseTensorPCA beside another program for the same criterion (only when named)",
     "quality": "which solver selects the better features (minutes; only when named)",
     "path": "what certified fits and paths cost (minutes; only when named)",
     "exact": "the certified optimum beside the authors' iteration (half an hour; only when named)",
+    "graph_selectors": "UDFS and NDFS beside another program (minutes; only when named)",
     "asch": "correct channels of ASCH over the paper's grid (minutes; only when named)",
 }
-ONLY_WHEN_NAMED = {"asch", "decomposition", "exact", "path", "quality"}
+ONLY_WHEN_NAMED = {
+    "asch",
+    "decomposition",
+    "exact",
+    "graph_selectors",
+    "path",
+    "quality",
+    "sparse_pca",
+}
 
 
 def main(arguments=None):
