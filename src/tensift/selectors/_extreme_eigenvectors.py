@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, eigh
+from scipy.linalg import eigh
 from scipy.linalg.lapack import dsytrf, dsytrs
 
 __all__ = ["DiagonalAndGram", "LowestEigenpairs"]
@@ -33,7 +33,7 @@ Vectors = NDArray[np.float64]
 _DENSE_SIZE = 256  # up to this size a dense decomposition is as fast as anything
 _ACCURACY = 1e-10  # of the projector onto the eigenvectors
 _MAX_ROUNDS = 40  # a round has one shift; a handful is usual
-_MAX_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3  # to find an eigenvector that was missed
 _STEPS = 5  # blocks in the Krylov space of a round
 
 
@@ -66,8 +66,7 @@ class DiagonalAndGram:
     ) -> LowestEigenpairs:
         """The `count` lowest eigenpairs under this diagonal; `start` spans a guess at them."""
         if self.size <= max(_DENSE_SIZE, 4 * self.rank, 5 * count):
-            values, vectors = eigh(self.matrix(diagonal), subset_by_index=(0, count - 1))
-            return LowestEigenpairs(values, vectors, vectors, certified=True)
+            return self._dense(diagonal, count)
         spare = max(3, count // 3)
         for seed in range(_MAX_ATTEMPTS):
             block = self._first_block(start, count, spare, seed)
@@ -91,6 +90,16 @@ class DiagonalAndGram:
     def _gram(self) -> Vectors:
         return self.sign * (self.factor @ self.factor.T)
 
+    def _dense(self, diagonal: Vectors, count: int) -> LowestEigenpairs:
+        last = min(count, self.size - 1)
+        order = np.argsort(-diagonal)  # a matrix graded downwards loses least to rounding
+        graded = self.matrix(diagonal)[np.ix_(order, order)]
+        values, vectors = eigh(graded, subset_by_index=(0, last))
+        vectors = vectors[np.argsort(order)]
+        rounding = np.finfo(float).eps * np.abs(diagonal).max()
+        tied = bool(count < self.size and values[count] - values[count - 1] <= rounding)
+        return LowestEigenpairs(values[:count], vectors[:, :count], vectors, not tied, tied)
+
     def _search(self, diagonal: Vectors, count: int, block: Vectors) -> LowestEigenpairs:
         found, values = block[:, :0], np.empty(0)
         ritz: Vectors = np.linalg.eigvalsh(self._compressed(diagonal, block))
@@ -98,6 +107,7 @@ class DiagonalAndGram:
             wanted = count - len(values)
             inverse = self._inverse_below(diagonal, ritz, wanted, values)
             krylov = _Krylov(inverse, block, found)
+            krylov.extend()  # a block that looks accurate by itself may lack an eigenvector
             while krylov.n_accurate(wanted) < wanted and krylov.n_steps < _STEPS:
                 krylov.extend()
             ritz, n_done = inverse.shift + 1 / krylov.values, krylov.n_accurate(wanted)
@@ -162,13 +172,13 @@ class _Inverse:
         inner = self._sign * (family.factor.T @ self._scaled)
         inner.flat[:: len(inner) + 1] += 1
         self._factored, self._pivots, info = dsytrf(inner, lower=1, overwrite_a=1)
-        if info:
-            raise LinAlgError(f"{shift} is an eigenvalue to the last digit")
         # A pivot of two rows has a negative determinant, thus one negative eigenvalue.
         single = self._pivots > 0
         negative = np.count_nonzero(np.diagonal(self._factored)[single] < 0)
         negative += np.count_nonzero(~single) // 2
         self.n_below = int(np.count_nonzero(self._shifted < 0) - self._sign * negative)
+        if info:  # the shift is an eigenvalue to the last digit: no inverse, no count
+            self.n_below = family.size + 1
 
     def __matmul__(self, vectors: Vectors) -> Vectors:
         inner, _ = dsytrs(self._factored, self._pivots, self._scaled.T @ vectors, lower=1)
