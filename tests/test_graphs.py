@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.sparse import block_diag, csr_array
 
@@ -18,6 +19,7 @@ from tensift.graphs import (
     smallest_eigenvectors,
     squared_distances,
 )
+from tensift.graphs._inverse_krylov import lowest_from_guess
 
 
 def loop_distances(X):
@@ -254,3 +256,43 @@ def test_projection_to_simplex_satisfies_its_optimality_conditions(seed):
 def test_projection_to_simplex_leaves_distributions_alone():
     S = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]])
     np.testing.assert_allclose(project_to_simplex(S), S, atol=1e-15)
+
+
+# Lowest eigenvectors from a guess
+
+
+def shifted_inverse(A):
+    def inverse_below(shift):
+        factor = cho_factor(A - shift * np.eye(len(A)))
+        return lambda vectors: cho_solve(factor, vectors)
+
+    return inverse_below
+
+
+@pytest.mark.parametrize("quality", [1e-3, 1.0, np.inf])
+@pytest.mark.parametrize("spread", [1.0, 1e7])
+def test_lowest_eigenvectors_from_guesses_of_all_qualities(quality, spread):
+    rng = np.random.RandomState(0)
+    A = rng.randn(150, 150)
+    A = A @ A.T / 150 + np.diag(np.geomspace(1, spread, 150))
+    vectors = np.linalg.eigh(A)[1]
+    guess = rng.randn(150, 8)
+    if np.isfinite(quality):
+        guess = vectors[:, :8] + quality * guess / np.sqrt(150)
+    guess = np.linalg.qr(guess)[0]
+    energies = np.linalg.eigvalsh(guess.T @ A @ guess)
+    found = lowest_from_guess(shifted_inverse(A), guess, energies, 5)
+    np.testing.assert_allclose(found.T @ found, np.eye(8), atol=1e-10)
+    sines = np.linalg.norm(found[:, :5] - vectors[:, :5] @ (vectors[:, :5].T @ found[:, :5]), 2)
+    assert sines < 1e-6
+
+
+def test_lowest_eigenvectors_of_repeated_eigenvalues_are_accurate():
+    rng = np.random.RandomState(0)
+    basis = np.linalg.qr(rng.randn(120, 120))[0]
+    values = np.concatenate([np.ones(9), np.linspace(2, 5, 111)])
+    A = (basis * values) @ basis.T
+    guess = np.linalg.qr(rng.randn(120, 6))[0]
+    energies = np.linalg.eigvalsh(guess.T @ A @ guess)
+    found = lowest_from_guess(shifted_inverse(A), guess, energies, 4)
+    np.testing.assert_allclose(A @ found[:, :4], found[:, :4], atol=1e-8)

@@ -13,6 +13,7 @@ __all__ = ["lowest_from_guess"]
 Matrix = NDArray[np.float64]
 Solve = Callable[[Matrix], Matrix]
 
+_ROUNDING = 1e-11  # of an eigenvector, where no gap tells which of several are the lowest
 _MAX_ROUNDS = 6
 _MAX_BLOCKS = 8  # in a space, before it starts again from its best vectors
 
@@ -31,14 +32,15 @@ def lowest_from_guess(
     inverse_below : callable
         Takes a shift to a function that solves systems with the matrix less the shift. It raises
         LinAlgError if that is not positive definite, as far as it can tell.
-    block : ndarray of shape (d, m), m > count
+    block : ndarray of shape (d, m), count < m <= d / 8
         Orthonormal columns that nearly span the wanted vectors, and some others to spare.
     energies : ndarray of shape (m,)
         Ascending Ritz values of the matrix in the span of `block`.
     count : int
         How many vectors must be accurate.
     accuracy : float, default=1e-7
-        Of the space that they span: the sine of its largest angle to the true one, at most.
+        Of the space that they span: the sine of its largest angle to the true one, at most. If
+        others are just as low, the vectors are accurate, but which ones is not determined.
 
     Returns
     -------
@@ -56,7 +58,8 @@ def lowest_from_guess(
             values, mixing = values[: -width - 1 : -1], mixing[:, : -width - 1 : -1]
             block = basis @ mixing
             residual = np.linalg.norm((images @ mixing - block * values)[:, :count])
-            if residual <= accuracy * (values[count - 1] - values[count]):
+            gap = values[count - 1] - values[count]
+            if residual <= max(accuracy * gap, _ROUNDING * values[0]):
                 return block
             if blocks < _MAX_BLOCKS:
                 new = images[:, -width:]

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from tensift.graphs import heat_kernel_graph
 from tensift.selectors._vectorised import VectorisedSelector
 
 __all__ = ["LaplacianScore"]

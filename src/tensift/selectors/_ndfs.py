@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 from sklearn.base import _fit_context
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,7 +21,7 @@ __all__ = ["NDFS"]
 
 Matrix = NDArray[np.float64]
 
-_TINY = np.finfo(float).tiny
+_FLOOR = 1e-100  # of indicators: an entry of zero would be zero for ever
 
 
 class NDFS(VectorisedSelector):
@@ -102,8 +102,9 @@ class NDFS(VectorisedSelector):
       the fraction, which makes it the minimum of a majorant: the objective never rises. Columns
       keep their norms, which `gamma` draws to 1.
 
-    A common error in programs for NDFS is to subtract the weights from a row of degrees instead
-    of a diagonal matrix of them; the Laplacian here is the one of the paper.
+    Samples are taken as they are, not centred. A common error in programs for NDFS is to subtract
+    the weights of the graph from a row of degrees instead of a diagonal matrix of them; the
+    Laplacian here is the one of the paper.
 
     ``O(n^2 d)`` for the neighbours; an iteration costs ``O(m^3 + n d c + n k c)`` where ``m`` is
     the smaller one of ``n`` and ``d``, plus ``O(n^2 d)`` if ``d`` is the larger one. Nothing of
@@ -187,6 +188,7 @@ class NDFS(VectorisedSelector):
         """
         rows = self._rows(X)
         graph = laplacian(self._heat_kernel_graph(rows), normed=True)
+        similarity = csr_array(diags_array(np.ones(len(rows))) - graph)  # off the diagonal of -L
         F = self._first_indicators(rows)
         regression = _WeightedRidge(rows, self.beta)
         penalties = np.ones(rows.shape[1])
@@ -194,8 +196,8 @@ class NDFS(VectorisedSelector):
         for _ in range(self.max_iter):
             W = regression.solve(F, penalties)
             penalties = row_weights(W)
-            F = self._updated(F, rows @ W, graph)
-            path.append(self._objective(F, W, rows @ W, graph))
+            F = self._updated(F, rows @ W, similarity)
+            path.append(self._objective(F, W, rows @ W, similarity))
             if len(path) > 1 and abs(path[-2] - path[-1]) <= self.tol * path[-1]:
                 break
         self.weights_, self.indicators_ = W, F
@@ -215,20 +217,19 @@ class NDFS(VectorisedSelector):
         members = np.eye(count)[labels]
         return members / np.sqrt(members.sum(axis=0)) + 0.02
 
-    def _updated(self, F: Matrix, predicted: Matrix, graph: csr_array) -> Matrix:
+    def _updated(self, F: Matrix, predicted: Matrix, similarity: csr_array) -> Matrix:
         quartic = self.gamma * (F @ (F.T @ F))
         if self.variant == "released":
-            denominator = graph @ F + self.alpha * (F - predicted) + quartic
+            denominator = F - similarity @ F + self.alpha * (F - predicted) + quartic
             safe = np.where(denominator > 0, denominator, np.inf)
-            F = np.maximum(F * (self.gamma * F / safe), _TINY)
+            F = np.maximum(F * (self.gamma * F / safe), _FLOOR)
             return F / np.linalg.norm(F, axis=0)
-        # Rows of L are 1 on the diagonal, and negative off it.
-        numerator = F - graph @ F + self.alpha * np.maximum(predicted, 0) + self.gamma * F
+        numerator = similarity @ F + self.alpha * np.maximum(predicted, 0) + self.gamma * F
         denominator = (1 + self.alpha) * F + self.alpha * np.maximum(-predicted, 0) + quartic
-        return np.maximum(F * (numerator / denominator) ** 0.25, _TINY)
+        return np.maximum(F * (numerator / denominator) ** 0.25, _FLOOR)
 
-    def _objective(self, F: Matrix, W: Matrix, predicted: Matrix, graph: csr_array) -> float:
-        smooth = np.vdot(F, graph @ F)
+    def _objective(self, F: Matrix, W: Matrix, predicted: Matrix, similarity: csr_array) -> float:
+        smooth = np.vdot(F, F - similarity @ F)
         error = np.sum((predicted - F) ** 2)
         orthogonal = np.sum((F.T @ F - np.eye(F.shape[1])) ** 2)
         return float(
