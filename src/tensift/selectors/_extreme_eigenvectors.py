@@ -65,7 +65,7 @@ class DiagonalAndGram:
         self, diagonal: Vectors, count: int, start: Vectors | None = None
     ) -> LowestEigenpairs:
         """The `count` lowest eigenpairs under this diagonal; `start` spans a guess at them."""
-        if self.size <= max(_DENSE_SIZE, 4 * self.rank, 5 * count):
+        if self.size <= max(_DENSE_SIZE, 4 * self.rank, 5 * count) or self.rank == 0:
             return self._dense(diagonal, count)
         spare = max(3, count // 3)
         for seed in range(_MAX_ATTEMPTS):

@@ -228,7 +228,8 @@ class SOGFS(VectorisedSelector):
                 indices, _ = nearest_neighbors(projected, k)
             cost = _to_neighbors(projected, indices) + lam * _to_neighbors(F, indices)
             cost -= cost.min(axis=1, keepdims=True)  # the simplex does not see it, rounding does
-            graph = neighbor_graph(indices, project_to_simplex(-cost / (2 * r)))
+            # A copy, for the graph sorts its indices in place.
+            graph = neighbor_graph(indices.copy(), project_to_simplex(-cost / (2 * r)))
             L = laplacian(graph)
             W = projections.under(L)
             path.append(projections.objective(W, L) + r * float(graph.power(2).sum()))
@@ -244,6 +245,7 @@ class SOGFS(VectorisedSelector):
             else:
                 F = vectors[:, :c]
         projections.warn_if_not_unique()
+        graph.eliminate_zeros()
         self.graph_ = graph
         self.lam_path_ = np.array(lams)
         self.objective_path_ = np.array(path)

@@ -58,10 +58,10 @@ class SmoothProjections:
     def warn_if_not_unique(self) -> None:
         """Say so if rounding had a part in any projection."""
         if not self._unique:
+            advice = "other n_components" if self._settle else "variant='intended'"
             warn_user(
                 f"there is no unique projection onto {self._width} components under some graph, "
-                "and rounding decides which features are selected; use variant='intended', fewer "
-                "features, or more samples"
+                f"and rounding decides which features are selected; use {advice}, or more samples"
             )
 
     def _factor(self, L: csr_array) -> Matrix:
@@ -75,7 +75,8 @@ class SmoothProjections:
             tall = self._rows.T @ (vectors * np.sqrt(np.maximum(values, 0)))
             values, vectors = np.linalg.eigh(tall.T @ tall)
             vectors = tall @ (vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
-        kept = values > max(n, d) * _EPS * values[-1]
+        scale = max(values[-1], L.diagonal().max())  # the graph may join equal samples only
+        kept = values > max(n, d) * _EPS * scale
         return vectors[:, kept] * np.sqrt(values[kept])
 
     def _first_weights(self, factor: Matrix) -> Matrix:
