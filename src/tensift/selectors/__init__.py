@@ -11,6 +11,7 @@ from tensift.selectors._ranking import rank_features
 from tensift.selectors._registry import SelectorInfo, list_selectors
 from tensift.selectors._selection_path import SelectionPath
 from tensift.selectors._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
+from tensift.selectors._sogfs import SOGFS
 from tensift.selectors._spca_psd import SPCA_PSD
 from tensift.selectors._spcafs import SPCAFS
 from tensift.selectors._stpca import STPCASelector
@@ -21,6 +22,7 @@ __all__ = [
     "MCFS",
     "MSPCA",
     "NDFS",
+    "SOGFS",
     "SPCAFS",
     "SPCA_PSD",
     "UDFS",

@@ -12,6 +12,7 @@ from tensift.selectors._mcfs import MCFS
 from tensift.selectors._mspca import MSPCA
 from tensift.selectors._ndfs import NDFS
 from tensift.selectors._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
+from tensift.selectors._sogfs import SOGFS
 from tensift.selectors._spca_psd import SPCA_PSD
 from tensift.selectors._spcafs import SPCAFS
 from tensift.selectors._stpca import STPCASelector
@@ -158,7 +159,7 @@ _FAMILY = (
         STPCASelector,
         "STPCA-MP",
         "J. Zheng, X. Zhang, W. Jiang, X. Qiu, M. Ren: Orientation-Aware Sparse Tensor PCA for "
-        "Efficient Unsupervised Feature Selection. arXiv:2407.16985",
+        "Efficient Unsupervised Feature Selection. arXiv:2407.16985, 2024",
         2024,
         "O(n d d_1 + t d d_1^2); if n < d_1, O(n d d_1 + t n d d_1)",
         tuned=("lam", "eta"),
@@ -198,7 +199,7 @@ _FAMILY = (
         SPCA_PSD,
         "SPCA-PSD",
         "J. Zheng et al.: Fast Sparse PCA via Positive Semidefinite Projection for Unsupervised "
-        "Feature Selection. arXiv:2309.06202",
+        "Feature Selection. arXiv:2309.06202, 2023",
         2023,
         "O(n d^2 + t d^3); if n < d, O(t n d^2)",
         tuned=("lam", "eta"),
@@ -211,6 +212,15 @@ _FAMILY = (
         "Intelligence 45(4), 2023",
         2023,
         "O(n d^2 + t d^3); if n < d / 4, O(t n^2 d)",
+        tuned=("gamma",),
+    ),
+    SelectorInfo(
+        SOGFS,
+        "SOGFS",
+        "F. Nie, W. Zhu, X. Li: Unsupervised Feature Selection with Structured Graph "
+        "Optimization. AAAI 2016",
+        2016,
+        "O(n^2 d + t d^3)",
         tuned=("gamma",),
     ),
     SelectorInfo(

@@ -155,7 +155,7 @@ class SPCA_PSD(STPCASelector):
     )
 
     def _orient(self, samples: NDArray) -> Orientation:
-        super()._orient(samples)  # whose checks and attributes are wanted, not the orientation
+        self._oriented_by = (self.orientation, vars(self)["transform"])
         return _Flattened(self.feature_shape_, 0, (), not np.iscomplexobj(samples))
 
     def _solve(self, samples: NDArray | None) -> None:
