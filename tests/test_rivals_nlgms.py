@@ -262,6 +262,14 @@ def test_duplicate_samples_are_no_obstacle():
     assert np.isfinite(NLGMS(3).fit(X).scores_).all()
 
 
+@pytest.mark.parametrize("units", [1e-60, 1e9, 1e60])
+def test_units_are_no_obstacle(units):
+    X = planted(0)[0]
+    assert np.isfinite(NLGMS(5, scale=None).fit(units * X).objective_path_).all()
+    expected = NLGMS(5).fit(X).ranking_[:5]
+    assert set(NLGMS(5).fit(units * X).ranking_[:5]) == set(expected)
+
+
 @pytest.mark.slow
 def test_graph_is_learned_on_faces(paper_dataset):
     X = paper_dataset("Imm40").data

@@ -210,6 +210,16 @@ def test_duplicate_samples_are_no_obstacle():
     assert np.isfinite(RNE(3, random_state=0).fit(half).scores_).all()
 
 
+@pytest.mark.parametrize("units", [1e-60, 1e9, 1e60])
+@pytest.mark.parametrize("solver", ["fast", "paper"])
+def test_units_are_no_obstacle(units, solver):
+    X = planted(0)[0]
+    settings = {"solver": solver, "random_state": 0}
+    assert np.isfinite(RNE(5, scale=None, **settings).fit(units * X).objective_path_).all()
+    expected = RNE(5, max_iter=5, **settings).fit(X)
+    assert_allclose(RNE(5, max_iter=5, **settings).fit(units * X).scores_, expected.scores_)
+
+
 @pytest.mark.slow
 def test_objective_falls_on_faces(paper_dataset):
     """It need not; what it rises by is nothing beside what it falls by."""

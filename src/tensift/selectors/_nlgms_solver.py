@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh, qr, svdvals
+from scipy.linalg import cho_factor, cho_solve, eigh, qr, svd, svdvals
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -66,8 +66,10 @@ def solve_nlgms(
 ) -> Embedding:
     """NLGMS by multipliers, from a start `W`; samples are rows of `X` ``(n, d)``, and so of E."""
     n = len(X)
-    products = X @ X.T
-    factor = cho_factor(np.eye(n) + products)
+    # The inverse of I + X X', and with X on its right, from singular values: right in any units.
+    U, values, Vt = svd(X, full_matrices=False)
+    inverse = np.eye(n) - (U * (values**2 / (1 + values**2))) @ U.T
+    inverse_X = (U * (values / (1 + values**2))) @ Vt
     Z, Y2 = np.zeros((n, n)), np.zeros((n, n))
     E, Y1 = np.zeros_like(X), np.zeros_like(X)
     S, r = adaptive_graph(X, n_neighbors)
@@ -76,7 +78,7 @@ def solve_nlgms(
     mu, path = _FIRST_WEIGHT, [np.inf]
     while len(path) <= max_iter:
         J = _shrunk(Z + Y2 / mu, lambda1 / mu)
-        Z = cho_solve(factor, products + X @ (Y1 / mu - E).T + J - Y2 / mu)
+        Z = inverse_X @ (X + Y1 / mu - E).T + inverse @ (J - Y2 / mu)
         if not released and len(path) > 1:  # the program keeps the bound of X itself
             bound = energy_bound(X - E, L)
         W, scores = _row_sparse_step(X - E, L, bound, W, k)
@@ -145,7 +147,7 @@ def _shrunk(matrix: NDArray, threshold: float) -> NDArray:
     """`matrix` with its singular values soft-thresholded."""
     if np.linalg.norm(matrix) <= threshold:  # no singular value is larger
         return np.zeros_like(matrix)
-    U, values, Vt = np.linalg.svd(matrix)
+    U, values, Vt = svd(matrix)
     return (U * np.maximum(values - threshold, 0)) @ Vt
 
 
