@@ -116,7 +116,7 @@ class NLGMS(CountedSelector):
 
     References
     ----------
-    H. Bai, Huang, Zhong: Precise feature selection via non-convex regularized graph embedding and
+    Bai, Huang, Zhong: Precise feature selection via non-convex regularized graph embedding and
     self-representation for unsupervised learning. Knowledge-Based Systems, 2024. The row-sparse
     step and the start are those of FSPCA: Tian et al., NeurIPS 2020.
 

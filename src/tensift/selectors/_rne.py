@@ -118,7 +118,7 @@ class RNE(CountedSelector):
 
     References
     ----------
-    Y. Liu, D. Ye, W. Li, H. Wang, Y. Wang: Robust neighborhood embedding for unsupervised feature
+    Liu, Ye, Li, Wang, Wang: Robust neighborhood embedding for unsupervised feature
     selection. Knowledge-Based Systems, 2020.
 
     Examples
