@@ -102,8 +102,8 @@ class MSPCA(VectorisedSelector):
     rules and the score are readings of the text.
 
     A round takes ``O(n d c)`` for the scatters, with ``c`` the components of a mode, and
-    ``O(d_k^2 c)`` for every sweep over the elastic nets of mode ``k``. With a single mode,
-    ``d x d`` matrices are formed.
+    ``O(d_k^2 c)`` for every sweep over the elastic nets of mode ``k``. With a single mode of many
+    features that is slow: `SparseTensorPCA` solves the same problem faster.
 
     References
     ----------
@@ -253,16 +253,16 @@ def alternate(
 def best_encoder(problem: EncoderProblems, encoder: NDArray, decoder: NDArray) -> NDArray:
     """The best encoder for a decoder, starting from another one."""
     state = problem.encoder(decoder, encoder, encoder, problem.matrices @ encoder)
+    settled = True  # signs: sweeps settle them soon, and values late
     for _ in range(_IMPROVEMENTS):
+        solved = _with_signs(problem, decoder[0], np.sign(encoder[0])) if settled else None
+        if solved is not None:
+            return solved[None]
         state = problem.improved(state)
         previous, encoder = encoder, state.slices
-        if np.array_equal(np.sign(encoder), np.sign(previous)):
-            # Sweeps settle the signs soon and the values late.
-            solved = _with_signs(problem, decoder[0], np.sign(encoder[0]))
-            if solved is not None:
-                return solved[None]
         if np.abs(encoder - previous).max() <= _EXACT:
             break
+        settled = np.array_equal(np.sign(encoder), np.sign(previous))
     return encoder
 
 
