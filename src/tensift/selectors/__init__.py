@@ -6,9 +6,11 @@ from tensift.selectors._laplacian_score import LaplacianScore
 from tensift.selectors._mcfs import MCFS
 from tensift.selectors._mspca import MSPCA
 from tensift.selectors._ndfs import NDFS
+from tensift.selectors._nlgms import NLGMS
 from tensift.selectors._path import stpca_path
 from tensift.selectors._ranking import rank_features
 from tensift.selectors._registry import SelectorInfo, list_selectors
+from tensift.selectors._rne import RNE
 from tensift.selectors._selection_path import SelectionPath
 from tensift.selectors._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
 from tensift.selectors._sogfs import SOGFS
@@ -22,6 +24,8 @@ __all__ = [
     "MCFS",
     "MSPCA",
     "NDFS",
+    "NLGMS",
+    "RNE",
     "SOGFS",
     "SPCAFS",
     "SPCA_PSD",

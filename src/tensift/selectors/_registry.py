@@ -11,6 +11,8 @@ from tensift.selectors._laplacian_score import LaplacianScore
 from tensift.selectors._mcfs import MCFS
 from tensift.selectors._mspca import MSPCA
 from tensift.selectors._ndfs import NDFS
+from tensift.selectors._nlgms import NLGMS
+from tensift.selectors._rne import RNE
 from tensift.selectors._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
 from tensift.selectors._sogfs import SOGFS
 from tensift.selectors._spca_psd import SPCA_PSD
@@ -196,6 +198,17 @@ _FAMILY = (
         tensor=True,
     ),
     SelectorInfo(
+        NLGMS,
+        "NLGMS",
+        "H. Bai, Huang, Zhong: Precise feature selection via non-convex regularized graph "
+        "embedding and self-representation for unsupervised learning. Knowledge-Based Systems, "
+        "2024",
+        2024,
+        "O(t (n^2 d + n^3 + n d m + d m^2 + s^3))",
+        tuned=("lambda1", "lambda2"),
+        counted=True,
+    ),
+    SelectorInfo(
         SPCA_PSD,
         "SPCA-PSD",
         "J. Zheng et al.: Fast Sparse PCA via Positive Semidefinite Projection for Unsupervised "
@@ -213,6 +226,17 @@ _FAMILY = (
         2023,
         "O(n d^2 + t d^3); if n < d / 4, O(t n^2 d)",
         tuned=("gamma",),
+    ),
+    SelectorInfo(
+        RNE,
+        "RNE",
+        "Y. Liu, D. Ye, W. Li, H. Wang, Y. Wang: Robust neighborhood embedding for unsupervised "
+        "feature selection. Knowledge-Based Systems, 2020",
+        2020,
+        "O(n^2 d + t (min(n, d) d s + d s^2))",
+        tuned=("alpha",),
+        random=True,
+        counted=True,
     ),
     SelectorInfo(
         SOGFS,
