@@ -9,7 +9,16 @@ import threadpoolctl
 
 from benchmarks._data import ROOT
 
-PACKAGES = ("tensift", "numpy", "scipy", "scikit-learn", "skfeature-chappers")
+PACKAGES = (
+    "tensift",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "skfeature-chappers",
+    "mprod-package",
+    "tred",
+    "sparsepca",
+)
 
 
 def describe_environment():

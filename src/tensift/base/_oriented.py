@@ -59,8 +59,7 @@ class OrientedEstimator(TensorEstimator):
         -------
         self
         """
-        self._check_parameters()
-        self._solve_now(self._take_in(X))
+        self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -110,6 +109,13 @@ class OrientedEstimator(TensorEstimator):
             raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
         missed = orientation.multiplicity @ squared_modulus(residual).sum(axis=(1, 2))
         return float(1 - missed / energy)
+
+    def _fit(self, X: Any) -> NDArray:
+        """Learn from all of `X`, and give it back as samples."""
+        self._check_parameters()
+        samples = self._take_in(X)
+        self._solve_now(samples)
+        return samples
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""

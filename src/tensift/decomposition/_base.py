@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._stacks import adjoint, squared_modulus
@@ -68,6 +68,23 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
             return self._as_given(self._coordinates.weights())
         return super().__getattr__(name)
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray:
+        """Learn from all of `X`, and give its coordinates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, without NaN or infinity. Tensors may be complex.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components_)
+        """
+        return self._encode(self._fit(X))
+
     def transform(self, X: ArrayLike) -> NDArray:
         """Coordinates of samples in the components.
 
@@ -82,8 +99,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
             Real for real samples, unless a transform is complex without the symmetry of the DFT.
         """
         check_is_fitted(self)
-        samples = self._more_samples(X)
-        return self._coordinates.encode(samples - self.mean_) / self._units()
+        return self._encode(self._more_samples(X))
 
     def inverse_transform(self, X: ArrayLike) -> NDArray:
         """Samples from their coordinates: the reconstruction of what `transform` was given.
@@ -126,6 +142,11 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         kept = self._moments.orientation.kept_slices
         operators = self.decoder_[kept] @ adjoint(self.encoder_[kept])
         return self._share_reconstructed(X, operators)
+
+    def _encode(self, samples: NDArray) -> NDArray:
+        coordinates = self._coordinates.encode(samples - self.mean_)
+        coordinates /= self._units()
+        return coordinates
 
     def _units(self) -> NDArray | float:
         """What coordinates are measured in."""

@@ -14,6 +14,7 @@ from tensift.gram import Orientation
 
 __all__ = ["Coordinates"]
 
+_FEW = 64  # coordinates are read off samples by one product; more go through the transform
 _BLOCK_BYTES = 2**25  # of coordinates that are taken back at once
 
 
@@ -100,6 +101,8 @@ class Coordinates:
 
     def encode(self, samples: NDArray) -> NDArray:
         """Coordinates ``(n, K)`` of centred samples ``(n, d_1, ..., d_m)``."""
+        if self.count <= _FEW:
+            return samples.reshape(len(samples), -1) @ self._weights_as_columns
         values = adjoint(self.encoder) @ self.orientation.to_slices(samples)
         values = values[self._components].T * self._factor
         if not self.orientation.stays_real:
@@ -108,6 +111,10 @@ class Coordinates:
         if self.count > values.shape[1]:
             columns[:, ~self._first] = values.imag[:, self._columns[~self._first]]
         return columns
+
+    @cached_property
+    def _weights_as_columns(self) -> NDArray:
+        return np.ascontiguousarray(self.weights().reshape(self.count, -1).T)
 
     def weights(self) -> NDArray:
         """What every coordinate multiplies the elements of samples by, ``(K, d_1, ..., d_m)``."""
