@@ -294,6 +294,11 @@ class CPUFSnn(CPUFS):
     --------
     CPUFS : Classifiers of either sign; describes all parameters.
 
+    References
+    ----------
+    B. Chen, J. Guan, Z. Li: Unsupervised Feature Selection via Graph Regularized Nonnegative CP
+    Decomposition. IEEE Transactions on Pattern Analysis and Machine Intelligence, 2023.
+
     Examples
     --------
     >>> from tensift.datasets import load_digits
