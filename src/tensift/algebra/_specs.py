@@ -17,6 +17,7 @@ TRANSFORM_NAMES = (*_FAST, "haar", "eigen", "random")
 # Beyond this condition number a round trip keeps fewer than about six digits.
 _LARGEST_CONDITION = 1e10
 _ROUND_TRIP_TOLERANCE = 1e-6
+_LARGEST_SCALE = 1e50
 
 
 def make_transform(
@@ -308,4 +309,9 @@ def _check_condition(matrix: NDArray[Any], label: str) -> None:
         raise ValueError(
             f"{label} is singular or close to it (condition number {condition:.2g}, at most "
             f"{_LARGEST_CONDITION:.0e} is usable); give an invertible, well-conditioned matrix"
+        )
+    if not 1 / _LARGEST_SCALE <= largest <= _LARGEST_SCALE:
+        raise ValueError(
+            f"{label} multiplies norms by {largest:.0e}, beyond what sums of squares can hold; "
+            "divide it by that number"
         )
