@@ -222,10 +222,10 @@ def test_duplicates_and_two_samples():
     X = np.random.default_rng(0).normal(size=(8, 5))
     with pytest.warns(UserWarning, match="no unique projection onto 2 .* use other n_components"):
         # Every graph that joins equal samples only is as smooth as can be.
-        selector = SOGFS(2, n_clusters=8, n_components=2).fit(np.repeat(X, 6, axis=0))
+        selector = SOGFS(2, n_clusters=8, n_components=2, gamma=1.0).fit(np.repeat(X, 6, axis=0))
     np.testing.assert_allclose(selector.scores_.sum(), 2)
     # Normalised, all features of two samples are one and the same.
     reduced = pytest.warns(UserWarning, match="n_neighbors=5 .* 1 is used")
     with reduced, pytest.warns(UserWarning, match="no unique projection"):
-        selector = SOGFS(2, n_clusters=1, n_components=1).fit(X[:2])
+        selector = SOGFS(2, n_clusters=1, n_components=1, gamma=1.0).fit(X[:2])
     assert np.isfinite(selector.scores_).all()

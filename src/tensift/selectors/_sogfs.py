@@ -52,7 +52,7 @@ class SOGFS(VectorisedSelector):
         The authors leave the choice to the user.
     n_neighbors : int, default=5
         Neighbours of every sample in the graph.
-    gamma : float, default=1.0
+    gamma : float, default=0.01
         Weight of the row norms. A large one leaves exactly `n_components` rows.
     variant : {"intended", "released"}, default="intended"
         What to do where the method does not say which projection to take; see Notes.
@@ -153,7 +153,7 @@ class SOGFS(VectorisedSelector):
         n_clusters: int = 5,
         n_components: int | None = None,
         n_neighbors: int = 5,
-        gamma: float = 1.0,
+        gamma: float = 0.01,
         variant: str = "intended",
         scale: str | None = "max",
         feature_mode: int | None = None,
