@@ -21,13 +21,14 @@ from tensift.selectors._reweighting import row_norms_sum
 
 DATA = ("digits", "Imm40", "COIL20", "PIE")
 N_CLUSTERS, N_NEIGHBORS, GAMMA = 10, 5, 0.1
-ENOUGH = 10  # times faster, where a result is to be called much faster
-HARD = {("UDFS", "PIE")}  # where most features stay in the projection, and steps gain little
+ENOUGH = 10  # times as fast, on the sets on which that is a goal
+GOAL = ("digits", "Imm40")
 
 
 def run(repeats):
     table = Table("UDFS and NDFS beside scikit-feature, one BLAS thread")
     table.notes = [
+        "UDFS gains most where few features stay in the projection; on PIE most of them do",
         "ratio: median of scikit-feature over median of ours; range: within single rounds",
         f"{N_CLUSTERS} clusters, {N_NEIGHBORS} neighbours. UDFS: gamma = lam = {GAMMA}. NDFS: "
         "alpha = beta = 1, gamma = 1e8, heat kernel of width 1, the published update",
@@ -36,7 +37,8 @@ def run(repeats):
         "minimises something else; of its NDFS only the weights are known",
         "scikit-feature's NDFS subtracts the graph from a row of degrees; here it is given a "
         "matrix from which that makes the right Laplacian, built outside its clock and inside "
-        "ours. Difference: largest between the weights, as a share of the largest weight",
+        "ours. Both begin with the same k-means. Difference: largest between the weights, as a "
+        "share of the largest weight",
     ]
     try:
         from skfeature.function.sparse_learning_based.NDFS import ndfs
@@ -48,12 +50,13 @@ def run(repeats):
     with one_thread():
         for name in DATA:
             rows = _rows(name)
-            for row in (_compare_udfs(udfs, rows, repeats), _compare_ndfs(ndfs, rows, repeats)):
-                row = {"data": name, "shape": "x".join(map(str, rows.shape)), **row}
+            for compare, program in ((_compare_udfs, udfs), (_compare_ndfs, ndfs)):
+                shape = "x".join(map(str, rows.shape))
+                row = {"data": name, "shape": shape, **compare(program, rows, repeats)}
                 print(" ", *(f"{key} {value}" for key, value in row.items()), flush=True)
                 table.rows.append(row)
                 case = f"{row['method']} on {name}"
-                if row["ratio"] < ENOUGH and (row["method"], name) not in HARD:
+                if name in GOAL and row["ratio"] < ENOUGH:
                     table.failures.append(f"{case} is {row['ratio']:.1f} times as fast")
                 if row["theirs"] is not None and row["objective"] > row["theirs"]:
                     table.failures.append(f"{case} ends above scikit-feature")
@@ -87,7 +90,7 @@ def _compare_udfs(udfs, rows, repeats):
             tol=0,
         ).fit(rows)
 
-    timings = interleave({"theirs": theirs, "ours": ours}, repeats, budget=40)
+    timings = interleave({"theirs": theirs, "ours": ours}, repeats, budget=40, warm_up=False)
     scatter = LocalScatter(rows, nearest_neighbors(rows, N_NEIGHBORS)[0], GAMMA)
     W = timings.returned["theirs"]
     objective = scatter.energy(W) + GAMMA * row_norms_sum(W)
@@ -117,7 +120,7 @@ def _compare_ndfs(ndfs, rows, repeats):
             variant="released",
         ).fit(rows)
 
-    timings = interleave({"theirs": theirs, "ours": ours}, repeats, budget=40)
+    timings = interleave({"theirs": theirs, "ours": ours}, repeats, budget=40, warm_up=False)
     fitted, W = timings.returned["ours"], timings.returned["theirs"]
     difference = np.abs(fitted.weights_ - W).max() / np.abs(W).max()
     return _row("NDFS", timings, steps, None, difference)

@@ -87,9 +87,10 @@ class LocalScatter:
         return self.size - span.shape[1], np.maximum(1 - outside, 0)
 
     def _plus(self, diagonal: Matrix) -> Matrix:
+        """``M + diag``, in the order of Fortran, which LAPACK would otherwise copy it to."""
         matrix = self._matrix.copy() if self._factor is None else self._factor @ self._factor.T
         matrix.flat[:: self.size + 1] += diagonal
-        return matrix
+        return matrix.T
 
     def _compressed(self, diagonal: Matrix, W: Matrix) -> Matrix:
         """``W' (M + diag) W``."""

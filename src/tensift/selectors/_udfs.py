@@ -165,7 +165,8 @@ class UDFS(VectorisedSelector):
             "n_clusters", self.n_clusters, count, f"the {count} features that vary"
         )
         indices, _ = nearest_neighbors(rows, self._n_neighbors(rows))
-        centred = rows[:, varying] - rows[:, varying].mean(axis=0)
+        centred = rows[:, varying]
+        centred -= centred.mean(axis=0)
         scatter = LocalScatter(centred, indices, self.lam)
         W, path = _minimise(scatter, width, self.gamma, self.max_iter, self.tol)
         self.weights_ = np.zeros((rows.shape[1], width))
