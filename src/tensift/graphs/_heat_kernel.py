@@ -48,6 +48,7 @@ def heat_kernel_graph(X: NDArray, k: int, *, width: float | None = 1.0) -> csr_a
 def neighbor_graph(indices: NDArray[np.intp], weights: NDArray[np.float64]) -> csr_array:
     """The sparse ``(n, n)`` matrix with weights ``(n, k)`` at the neighbours of every row."""
     n, k = indices.shape
-    graph = csr_array((weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    parts = (weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k))
+    graph = csr_array(parts, shape=(n, n), copy=True)  # sorting would reorder the caller's arrays
     graph.sort_indices()
     return graph

@@ -38,12 +38,6 @@ class CountedSelector(VectorisedSelector):
     max_iter: int
     verbose: bool | int
 
-    def _n_wanted(self, limit: int) -> int:
-        """How many elements the wanted features have, at most `limit`."""
-        mode = self._mode_of_features()
-        total = self.n_features_in_ if mode is None else self.feature_shape_[mode]
-        return min(self._n_selected(total) * (self.n_features_in_ // total), limit)
-
     def _given_start(self, varying: NDArray[np.bool_], width: int) -> NDArray[np.float64] | None:
         """The rows of `init` for the features that vary, if it is given and right."""
         if self.init is None:

@@ -142,8 +142,9 @@ class MCFS(VectorisedSelector):
         )
         self.embedding_ = _embedding(self._heat_kernel_graph(rows), n_embeddings)
         # Centred samples span one dimension less than there are samples.
-        wanted = self._n_selected(rows.shape[1]) if self.n_nonzero is None else self.n_nonzero
-        self.weights_ = _lasso_weights(rows, self.embedding_, min(wanted, others, rows.shape[1]))
+        limit = min(others, rows.shape[1])
+        wanted = self._n_wanted(limit) if self.n_nonzero is None else min(self.n_nonzero, limit)
+        self.weights_ = _lasso_weights(rows, self.embedding_, wanted)
         self._set_row_scores(np.abs(self.weights_).max(axis=1), rows)
         return self
 

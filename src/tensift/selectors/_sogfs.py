@@ -229,7 +229,7 @@ class SOGFS(VectorisedSelector):
             cost = _to_neighbors(projected, indices) + lam * _to_neighbors(F, indices)
             cost -= cost.min(axis=1, keepdims=True)  # the simplex does not see it, rounding does
             # A copy, for the graph sorts its indices in place.
-            graph = neighbor_graph(indices.copy(), project_to_simplex(-cost / (2 * r)))
+            graph = neighbor_graph(indices, project_to_simplex(-cost / (2 * r)))
             L = laplacian(graph)
             W = projections.under(L)
             path.append(projections.objective(W, L) + r * float(graph.power(2).sum()))

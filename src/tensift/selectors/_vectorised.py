@@ -62,6 +62,12 @@ class VectorisedSelector(TensorSelector):
             warn_user(f"{name}={value} is more than {why}; {limit} is used")
         return min(value, limit)
 
+    def _n_wanted(self, limit: int) -> int:
+        """How many elements the wanted features have, at most `limit`."""
+        mode = self._mode_of_features()
+        total = self.n_features_in_ if mode is None else self.feature_shape_[mode]
+        return min(self._n_selected(total) * (self.n_features_in_ // total), limit)
+
     def _varying(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which columns vary by more than rounding."""
         return _spread(rows) > 0
