@@ -102,7 +102,7 @@ class DiagonalAndGram:
 
     def _search(self, diagonal: Vectors, count: int, block: Vectors) -> LowestEigenpairs:
         found, values = block[:, :0], np.empty(0)
-        ritz: Vectors = np.linalg.eigvalsh(self._compressed(diagonal, block))
+        ritz = np.asarray(np.linalg.eigvalsh(self._compressed(diagonal, block)), dtype=float)
         for _ in range(_MAX_ROUNDS):
             wanted = count - len(values)
             inverse = self._inverse_below(diagonal, ritz, wanted, values)
