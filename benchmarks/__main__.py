@@ -60,7 +60,7 @@ def main(arguments=None):
         parser.error(f"--repeats must be at least 1; got {options.repeats}")
     names = options.names or [name for name in BENCHMARKS if name not in ONLY_WHEN_NAMED]
     limits = {"cache": options.cache, "minutes": options.minutes}
-    if any(limits.values()) and names != ["paper_table"]:
+    if any(value is not None for value in limits.values()) and names != ["paper_table"]:
         parser.error("--cache and --minutes are for paper_table alone: name no other benchmark")
 
     environment = describe_environment()

@@ -10,7 +10,6 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from benchmarks._data import published, read_only
 from benchmarks._paper_figures import CLUSTERED, DOUBTFUL, figures
 from benchmarks._paper_notes import NOTES, causes
+from benchmarks._paper_plan import DRAWS, Entry, Unit, entries, plan
 from benchmarks._results import Table
 from benchmarks._timing import one_thread
 from benchmarks.quality import REPEATS, SUBJECTS
@@ -26,8 +26,6 @@ from tensift.selectors import list_selectors
 
 SETS = ("BreastMNIST", "Imm40", "UCIDSA", "JAFFE", "PIE", "COIL20", "ASCH", "UCIHAR", "USPS")
 FILES = {"UCIHAR": "UCIHAR_rebuilt_from_HAPT"}
-COARSE = (0.01, 1.0, 100.0)
-SEEDS, DRAWS = 3, 25  # DRAWS of random features: as many as STPCA-MP has cells
 UNIT_SECONDS = 60.0  # of a fit: one that takes longer is given up, and its method on that set
 METHOD_SECONDS = 30.0  # of a method on a set, after which it gets no further part of its grid
 FAR = 5.0  # points, beyond which a difference asks for a cause
@@ -38,42 +36,33 @@ TITLES = {
     "silhouette": "Best silhouette of the true labels, times 100",
     "poc": "Mean share of correct channels (POC) over the grid, per cent",
 }
-IN_THE_PAPER = {"All-Features": "All Features"}  # where its name differs from the registry's
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One fit and the counts it is judged at."""
-
-    cell: tuple[tuple[str, float], ...]
-    seed: int
-    counts: tuple[int, ...]
-
-    @property
-    def key(self):
-        return json.dumps([list(map(list, self.cell)), self.seed, list(self.counts)])
+LUCKY = f"random, best of {DRAWS}"
+PLAIN = ("All Features", "maximum variance", "random selection", LUCKY)
 
 
 @dataclass
 class Result:
     """What a method came to on a set: its units that were run, and how many there are."""
 
-    info: object
+    entry: Entry
     name: str
     done: list[tuple[Unit, dict]] = field(default_factory=list)
     planned: int = 0
     given_up: str = ""
 
     def by_seed(self, value):
-        """`value` of the outcomes of every seed, of cells that all seeds have."""
-        seeds = sorted({unit.seed for unit, _ in self.done})
-        having = [{u.cell for u, _ in self.done if u.seed == s} for s in seeds]
-        shared = set.intersection(*having) if having else set()
-        return [
-            value([out for u, out in self.done if u.seed == seed and u.cell in shared])
-            for seed in seeds
-            if shared
-        ]
+        """`value` of the outcomes of every seed, of cells and counts that all seeds have."""
+        found = {}
+        for unit, outcome in self.done:
+            found.setdefault(unit.seed, {})[unit.cell, unit.counts] = outcome
+        shared = set.intersection(*map(set, found.values())) if found else set()
+        return [value([found[seed][key] for key in shared]) for seed in sorted(found) if shared]
+
+    @property
+    def covered(self):
+        """Cells that were run, of how many."""
+        cells = len({unit.cell for unit, _ in self.done})
+        return cells, int(np.prod([len(values) for values in self.entry.grid.values()]))
 
 
 def run(repeats, cache=None, minutes=None):
@@ -81,7 +70,7 @@ def run(repeats, cache=None, minutes=None):
     cache = Path(cache) if cache else None
     if cache:
         cache.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + 60 * (minutes or float("inf"))
+    deadline = time.monotonic() + (float("inf") if minutes is None else 60 * minutes)
     results, absent = [], ["UMCS"]
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence and reduced neighbours, a thousand times
@@ -119,35 +108,32 @@ class Bench:
             "feature_mode": self.dataset.feature_mode,
             "orientation": self.subject.authors,
         }
-        # Those without parameters are quick, and say what the others are worth.
-        for info in sorted(list_selectors(), key=lambda info: len(info.grid)):
-            if info.name == "AllFeatures" and self.metrics == ("poc",):
-                continue
-            yield self._method(info, settings, deadline)
+        for entry in entries():
+            if entry.name != "AllFeatures" or self.metrics != ("poc",):
+                fixed = {name: settings.get(value, value) for name, value in entry.fixed.items()}
+                yield self._method(entry, settings | fixed, deadline)
 
-    def _method(self, info, settings, deadline):
-        units = plan(info, self.subject.counts, self.data[0].size)
-        result = Result(info, self.name, planned=len(units))
+    def _method(self, entry, settings, deadline):
+        units = plan(entry, self.subject.counts, self.data[0].size)
+        result = Result(entry, self.name, planned=len(units))
         spent = 0.0
         for unit in units:
-            outcome = self._stored.get((info.name, unit.key))
+            outcome = self._stored.get((entry.name, unit.key))
             if outcome is None:
                 left = deadline - time.monotonic()
-                if left <= 0:
-                    result.given_up = "no time left"
-                    break
-                if info.grid and spent > METHOD_SECONDS:
-                    result.given_up = f"{METHOD_SECONDS:.0f} s"
-                    break
-                outcome = self._unit(info, unit, settings)
-                self._keep(info.name, unit, outcome)
-                place = f"{self.name} {info.name} {len(result.done) + 1}/{len(units)}"
+                if left <= 0 or (entry.info.grid and spent > METHOD_SECONDS):
+                    result.given_up = result.given_up or "no time left"
+                    continue  # what was found in an earlier run counts
+                outcome = self._unit(entry.info, unit, settings)
+                self._keep(entry.name, unit, outcome)
+                place = f"{self.name} {entry.name} {len(result.done) + 1}/{len(units)}"
                 until = f"{left / 60:.0f} minutes left" if np.isfinite(left) else ""
                 print(f"\r{place:50}{until}", end="", file=sys.stderr, flush=True)
             spent += outcome["spent"]
             if "failed" in outcome:
                 result.given_up = outcome["failed"]
-                break
+                spent = np.inf
+                continue
             result.done.append((unit, outcome))
         return result
 
@@ -190,33 +176,6 @@ class Bench:
                 stream.write(line + "\n")
 
 
-def plan(info, counts, size):
-    """The fits of a method, those that say most first.
-
-    The cell of ones, then cells of every second value, then the rest; both of the latter in an
-    order that is shuffled, so that a part of them is a sample of the grid. Methods whose result
-    depends on the number of features need a fit for each: every second count is taken.
-    """
-    if info.name == "AllFeatures":
-        counts = (size,)
-    names, values = list(info.grid), list(info.grid.values())
-    cells = list(product(*values))
-    shuffled = np.random.default_rng(0).permutation(len(cells))
-    order = sorted(shuffled, key=lambda place: _coarseness(cells[place]))
-    seeds = DRAWS if info.random and not names else SEEDS if info.random else 1
-    parts = [(count,) for count in (counts[1::2] or counts)] if info.counted else [tuple(counts)]
-    return [
-        Unit(tuple(zip(names, cells[place], strict=True)), seed, part)
-        for place in order
-        for seed in range(seeds)
-        for part in parts
-    ]
-
-
-def _coarseness(cell):
-    return 0 if set(cell) <= {1.0} else 1 if set(cell) <= set(COARSE) else 2
-
-
 class _TooLong(Exception):
     pass
 
@@ -244,8 +203,13 @@ class _at_most:
 
 def _tables(results, absent):
     published_figures = figures()
+    first = [*PLAIN, *(info.paper_name for info in list_selectors() if not info.grid)]
+    order = [*first, *published_figures]  # then others
+    place = {method: number for number, method in reversed(list(enumerate(order)))}
+    results.sort(key=lambda result: place.get(result.entry.in_the_paper, len(order)))
     rows = [row for result in results for row in _rows(result, published_figures)]
-    tables = {}
+    rows.sort(key=lambda row: SETS.index(row["data"]))
+    tables = {"_summary": _summary(rows)}
     for metric, title in TITLES.items():
         chosen = [row for row in rows if row["metric"] == metric]
         if chosen:
@@ -268,19 +232,17 @@ def _tables(results, absent):
 
 def _rows(result, published_figures):
     """A row for each metric; for chance a second one, the best of its draws."""
-    info, label = result.info, IN_THE_PAPER.get(result.info.paper_name, result.info.paper_name)
-    theirs = published_figures.get(label, {}).get(result.name, {})
-    cells = len({unit.cell for unit, _ in result.done})
-    total = int(np.prod([len(values) for values in info.grid.values()]))
+    entry, (cells, total) = result.entry, result.covered
+    theirs = published_figures.get(entry.in_the_paper, {}).get(result.name, {})
     rows = []
     for metric in ("poc",) if result.name not in CLUSTERED else ("acc", "nmi", "silhouette"):
         values = result.by_seed(lambda outcomes, metric=metric: _level(outcomes, metric))
         paper = theirs.get(metric)
-        doubtful = (label, result.name, metric) in DOUBTFUL
+        doubtful = (entry.in_the_paper, result.name, metric) in DOUBTFUL
         ours = float(np.mean(values)) if values else None
         row = {
             "data": result.name,
-            "method": label,
+            "method": entry.label,
             "metric": metric,
             "cells": f"{cells} of {total}",
             "seeds": len(values),
@@ -297,9 +259,8 @@ def _rows(result, published_figures):
             if abs(row["difference"]) > FAR:
                 row["causes"] = causes(row, cells < total, doubtful)
         rows.append(row)
-        if info.name == "RandomSelector" and values:
-            best = {"method": f"random, best of {len(values)}", "ours": max(values)}
-            rows.append(row | best | {"± seeds": None})
+        if entry.name == "RandomSelector" and len(values) == DRAWS and metric != "poc":
+            rows.append(row | {"method": LUCKY, "ours": max(values), "± seeds": None})
     return rows
 
 
@@ -318,7 +279,7 @@ def _seconds(result, metric):
 
 def _matrix(title, rows):
     """Methods by sets, ours with the spread over seeds, then the paper's in brackets."""
-    sets = list(dict.fromkeys(row["data"] for row in rows))
+    sets = sorted({row["data"] for row in rows}, key=SETS.index)
     found = {(row["method"], row["data"]): row for row in rows}
     table = Table(title)
     for method in dict.fromkeys(row["method"] for row in rows):
@@ -339,21 +300,45 @@ def _cell(row):
 
 def _coverage(results):
     """Cells of the grid that were run, and the seconds of a fit."""
-    sets = list(dict.fromkeys(result.name for result in results))
+    sets = sorted({result.name for result in results}, key=SETS.index)
     table = Table("Cells of the grid that were run, and the median seconds of a fit")
-    for info in {result.info.name: result.info for result in results}.values():
-        line = {"method": IN_THE_PAPER.get(info.paper_name, info.paper_name)}
-        for result in results:
-            if result.info.name == info.name:
-                line[result.name] = _covered(result)
-        table.rows.append({"method": line["method"]} | {name: line.get(name) for name in sets})
+    found = {(result.entry.label, result.name): _covered(result) for result in results}
+    for method in dict.fromkeys(result.entry.label for result in results):
+        table.rows.append({"method": method} | {name: found.get((method, name)) for name in sets})
     return table
 
 
 def _covered(result):
     if not result.done:
         return result.given_up
-    cells = len({unit.cell for unit, _ in result.done})
-    total = int(np.prod([len(values) for values in result.info.grid.values()]))
-    seconds = float(np.median([out["seconds"] for _, out in result.done]))
+    cells, total = result.covered
+    seconds = float(np.median([outcome["seconds"] for _, outcome in result.done]))
     return f"{cells} of {total}; {seconds:.2g} s"
+
+
+def _summary(rows):
+    """Every method beside the paper's figures for it and the plain selections, on the same sets."""
+    table = Table("Best accuracy beside plain selections, means over the sets of images, per cent")
+    found = {}
+    for row in rows:
+        if row["metric"] == "acc" and row["ours"] is not None:
+            found.setdefault(row["method"], {})[row["data"]] = row
+    for method, sets in found.items():
+        ours = {name: row["ours"] for name, row in sets.items()}
+        differences = [row["difference"] for row in sets.values() if row["difference"] is not None]
+        line = {"method": method, "sets": len(sets), "accuracy": _mean(ours.values())}
+        line["minus paper's"] = _mean(differences)
+        line["largest difference"] = float(max(map(abs, differences))) if differences else None
+        for plain in PLAIN:
+            levels = {n: r["ours"] for n, r in found.get(plain, {}).items() if n in sets}
+            line[plain] = _mean(levels.values())
+            if plain in ("maximum variance", LUCKY):
+                better = sum(ours[name] > level for name, level in levels.items())
+                line[f"above {plain}"] = None if method == plain else f"{better} of {len(levels)}"
+        table.rows.append(line)
+    return table
+
+
+def _mean(values):
+    values = list(values)
+    return float(np.mean(values)) if values else None
