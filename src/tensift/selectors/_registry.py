@@ -244,7 +244,7 @@ _FAMILY = (
         "F. Nie, W. Zhu, X. Li: Unsupervised Feature Selection with Structured Graph "
         "Optimization. AAAI 2016",
         2016,
-        "O(n^2 d + t d^3)",
+        "O(t (n^2 d + n^3 + d^3)); if n < d / 4, O(t (n^2 d + n^3))",
         tuned=("gamma",),
     ),
     SelectorInfo(
