@@ -387,6 +387,32 @@ def test_units_do_not_matter(info, X, factor):
         assert_array_equal(one.scores_, other.scores_)
 
 
+@pytest.mark.parametrize("n", [24, 9])
+@pytest.mark.parametrize("name", [info.name for info in FAMILY.values() if not info.random])
+def test_order_does_not_matter(name, X, n):
+    """Of samples or of features, with more samples than features and with fewer."""
+    rows = X[(24 - n) // 2 :][:n].reshape(n, 12)
+    rng = np.random.default_rng(0)
+    samples, features = rng.permutation(n), rng.permutation(12)
+    scores = make(FAMILY[name]).fit(rows).scores_
+    small = 1e-7 * scores.max()
+    assert_allclose(make(FAMILY[name]).fit(rows[samples]).scores_, scores, atol=small)
+    assert_allclose(make(FAMILY[name]).fit(rows[:, features]).scores_, scores[features], atol=small)
+
+
+# CP factors, and the regressions of NDFS without an intercept, begin at zero.
+FROM_ZERO = {"CPUFS", "CPUFSnn", "NDFS"}
+
+
+@pytest.mark.parametrize("name", sorted(FAMILY.keys() - FROM_ZERO))
+def test_origin_does_not_matter(name, X):
+    info = FAMILY[name]
+    raw = {} if name == "NLGMS" else {"scale": None}  # which moves features to [0, 1] anyway
+    scores = make(info, **raw).fit(X).scores_
+    moved = make(info, **raw).fit(X + np.arange(12.0).reshape(4, 3)).scores_
+    assert_allclose(moved, scores, atol=1e-7 * scores.max())
+
+
 @family
 def test_clones_copies_and_pickles(info, X):
     selector = make(info, 2, feature_mode=1)
