@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from tensift import STPCASelector
+from tensift import SPCAFS, STPCASelector, VarianceSelector
 from tensift.metrics import SelectionEvaluation
 from tensift.plotting import (
     ChannelRankingDisplay,
@@ -17,6 +17,7 @@ from tensift.plotting import (
     ScoreCurveDisplay,
     ScoreMapDisplay,
     SelectedFeaturesDisplay,
+    SelectionDisplay,
 )
 from tensift.plotting._matplotlib import ACCENT, MUTED
 
@@ -347,3 +348,15 @@ except ImportError as error:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == 'tensift.plotting needs matplotlib: pip install "tensift[plot]"\n'
+
+
+def test_convergence_of_methods_without_slices():
+    X = np.random.default_rng(0).normal(size=(30, 4, 3))
+    spcafs = SPCAFS(4).fit(X)
+    display = ConvergenceDisplay.from_estimator(spcafs, ax=Figure().subplots())
+    final = spcafs.objective_path_[-1]
+    expected = 100 * (spcafs.objective_path_ - final) / abs(final)
+    np.testing.assert_allclose(display.relative_path_, expected[None])
+    SelectionDisplay.from_estimator(spcafs, X, figure=Figure())
+    with pytest.raises(ValueError, match="VarianceSelector takes no steps"):
+        ConvergenceDisplay.from_estimator(VarianceSelector(2).fit(X))

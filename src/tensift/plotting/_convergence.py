@@ -26,8 +26,9 @@ class ConvergenceDisplay:
 
     Parameters
     ----------
-    objective_path : array-like of shape (p, steps)
-        The objective of every slice after every step, NaN after its last one.
+    objective_path : array-like of shape (p, steps), or (steps,)
+        The objective of every slice after every step, NaN after its last one; or that of the one
+        problem of a method without slices.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class ConvergenceDisplay:
     """
 
     def __init__(self, objective_path: ArrayLike) -> None:
-        self.objective_path = np.asarray(objective_path, dtype=float)
+        self.objective_path = np.atleast_2d(np.asarray(objective_path, dtype=float))
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> ConvergenceDisplay:
@@ -61,7 +62,7 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        estimator : STPCASelector
+        estimator : TensorSelector
             A fitted selector that has an ``objective_path_``.
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
@@ -71,6 +72,10 @@ class ConvergenceDisplay:
         ConvergenceDisplay
         """
         check_is_fitted(estimator)
+        if not hasattr(estimator, "objective_path_"):
+            raise ValueError(
+                f"{type(estimator).__name__} takes no steps, so there is no convergence to draw"
+            )
         return cls(estimator.objective_path_).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:
