@@ -10,24 +10,6 @@ import numpy as np
 XI = 2.0**-52
 
 
-def hashed(i, j, k):
-    """Numbers in [0, 1) that look random and are the same everywhere."""
-    value = np.sin(12.9898 * i + 78.233 * j + 37.719 * k) * 43758.5453
-    return value - np.floor(value)
-
-
-def hashed_matrix(rows, columns, offset):
-    i, j = np.meshgrid(np.arange(1, rows + 1), np.arange(1, columns + 1), indexing="ij")
-    return hashed(i, j, offset)
-
-
-def hashed_tensor():
-    """60 samples of 6 x 5 in three classes, which differ in the first two rows."""
-    i, j, k = np.meshgrid(np.arange(1, 7), np.arange(1, 6), np.arange(1, 61), indexing="ij")
-    X = 0.5 * hashed(i, j, k) + (i <= 2) * hashed(i, j, 1000 + (k - 1) % 3)
-    return X / X.max()
-
-
 def heat_kernel_laplacian(X, k=5):
     """Normalised Laplacian of the k nearest samples under the heat kernel of width 1."""
     rows = X.reshape(-1, X.shape[2]).T

@@ -71,6 +71,43 @@ def brute_force():
     )
 
 
+@pytest.fixture(scope="session")
+def published():
+    """The input for which outputs of the authors' programs of other methods are known.
+
+    60 samples ``X`` of shape (6, 5) in three classes that differ in the first two rows, and
+    matrices to start from, all made by a formula. Features are counted by columns there.
+    """
+    k, i, j = np.ogrid[1:61, 1:7, 1:6]
+    X = 0.5 * _hashed(i, j, k) + (i <= 2) * _hashed(i, j, 1000 + (k - 1) % 3)
+    X /= X.max()
+    np.testing.assert_allclose(X[:3, 0, 0], [0.24645819, 0.69338203, 0.28316080], atol=1e-8)
+    np.testing.assert_allclose(X.sum(), 542.14630930, atol=1e-7)
+    return SimpleNamespace(X=X, matrix=_hashed_matrix, row_major=_row_major, by_columns=_by_columns)
+
+
+def _hashed(a, b, c):
+    """Numbers in [0, 1) that look random and are the same everywhere."""
+    value = np.sin(12.9898 * a + 78.233 * b + 37.719 * c) * 43758.5453
+    return value - np.floor(value)
+
+
+def _hashed_matrix(rows, columns, offset):
+    i, j = np.ogrid[1 : rows + 1, 1 : columns + 1]
+    return _hashed(i, j, offset)
+
+
+def _row_major(matrix):
+    """A matrix with a row for each of the 6 x 5 features, from counting by columns to by rows."""
+    return matrix.reshape(5, 6, -1).swapaxes(0, 1).reshape(30, -1)
+
+
+def _by_columns(indices):
+    """Indices of the 6 x 5 features, from counting by rows to counting by columns."""
+    rows, columns = np.divmod(indices, 5)
+    return rows + 6 * columns
+
+
 def _kronecker(matrices):
     product = np.eye(1)
     for matrix in matrices:

@@ -381,6 +381,6 @@ def test_integers_and_strided_input_work_like_their_double_precision_copies():
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-60, 1e60, 1e200])
 def test_matrices_of_absurd_size_are_refused(scale):
-    with pytest.raises(ValueError, match="transform multiplies norms by .* divide it"):
+    with pytest.raises(ValueError, match=r"transform multiplies norms by .* divide it"):
         make_transform(scale * np.eye(3), 3)
     assert make_transform(1e-40 * np.eye(3), 3).size == 3

@@ -47,16 +47,13 @@ def planted(seed, noise=0.02, n=90):
 
 
 @pytest.fixture
-def golden_fit():
+def golden_fit(published):
     start = {
-        "factors": [plain.hashed_matrix(6, 3, 100), plain.hashed_matrix(5, 3, 200)],
-        "sample_factor": plain.hashed_matrix(60, 3, 300) - 0.5,
-        "classifiers": [plain.hashed_matrix(3, 6, 400), plain.hashed_matrix(3, 5, 450)],
+        "factors": [published.matrix(6, 3, 100), published.matrix(5, 3, 200)],
+        "sample_factor": published.matrix(60, 3, 300) - 0.5,
+        "classifiers": [published.matrix(3, 6, 400), published.matrix(3, 5, 450)],
     }
-    X = plain.hashed_tensor()
-    assert_allclose(X[0, 0, :3], [0.24645819, 0.69338203, 0.28316080], atol=1e-8)
-    assert_allclose(X.sum(), 542.14630930, atol=1e-7)
-    return CPUFS(6, n_clusters=3, init=start, step_size=1e-4, max_iter=15).fit(samples_first(X))
+    return CPUFS(6, n_clusters=3, init=start, step_size=1e-4, max_iter=15).fit(published.X)
 
 
 def test_authors_program(golden_fit):
@@ -183,8 +180,8 @@ def test_any_order_against_brute_force(method, shape):
     assert_allclose(fitted.objective_path_, path, rtol=1e-10)
 
 
-def test_step_size_is_the_first_that_lowers_the_objective_of_a_random_start():
-    X = plain.hashed_tensor()
+def test_step_size_is_the_first_that_lowers_the_objective_of_a_random_start(published):
+    X = np.moveaxis(published.X, 0, -1)
     rows, L = samples_first(X).reshape(60, 30), plain.heat_kernel_laplacian(X)
     model = CPModel(rows, (6, 5), L, 3, mu=1, alpha=2.0, beta=0.5, eta=1e5, nonnegative=True)
     step = model.search_step_size(np.random.RandomState(3))
@@ -229,8 +226,8 @@ def test_data_on_which_every_run_diverges():
 
 
 @both
-def test_objective_falls_with_small_steps(method):
-    X = samples_first(plain.hashed_tensor())
+def test_objective_falls_with_small_steps(published, method):
+    X = published.X
     for seed in range(3):
         path = method(6, n_clusters=3, max_iter=100, random_state=seed).fit(X).objective_path_
         assert len(path) == 100
@@ -256,8 +253,8 @@ def test_fixed_steps_do_not_guarantee_descent():
 
 
 @both
-def test_early_stopping(method):
-    X = samples_first(plain.hashed_tensor())
+def test_early_stopping(published, method):
+    X = published.X
     method = method(6, n_clusters=3, random_state=0)
     full = method.fit(X)
     assert full.n_iter_ == len(full.objective_path_) == 500

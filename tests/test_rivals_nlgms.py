@@ -23,27 +23,6 @@ def plain():
     return SimpleNamespace(**runpy.run_path(str(path)))
 
 
-def pseudo_random(a, b, c):
-    value = np.sin(12.9898 * a + 78.233 * b + 37.719 * c) * 43758.5453
-    return value - np.floor(value)
-
-
-@pytest.fixture(scope="module")
-def golden():
-    """Samples (60, 6, 5), and a start whose rows are features in column-major order."""
-    k, i, j = np.ogrid[1:61, 1:7, 1:6]
-    X = 0.5 * pseudo_random(i, j, k) + (i <= 2) * pseudo_random(i, j, 1000 + (k - 1) % 3)
-    X = X / X.max()
-    assert_allclose(X.sum(), 542.14630930, atol=1e-8)
-    rows, columns = np.ogrid[1:31, 1:7]
-    return SimpleNamespace(X=X, W=pseudo_random(rows, columns, 700) - 0.5)
-
-
-def row_major(matrix, d1, d2):
-    """Rows from column-major to row-major order of features."""
-    return matrix.reshape(d2, d1, -1).swapaxes(0, 1).reshape(d1 * d2, -1)
-
-
 def unit_range(X):
     return (X - X.min(axis=0)) / np.ptp(X, axis=0)
 
@@ -83,14 +62,14 @@ GOLDEN_SET = [18, 0, 13, 24, 7, 26, 14, 20, 10, 16]
     ("variant", "steps", "objective"),
     [("released", 14, 47.10617493), ("intended", 22, 26.65562892)],
 )
-def test_golden_values(golden, variant, steps, objective):
+def test_golden_values(published, variant, steps, objective):
     settings = {
         "n_components": 6,
         "lambda1": 1.0,
         "lambda2": 1.0,
-        "init": row_major(golden.W, 6, 5),
+        "init": published.row_major(published.matrix(30, 6, 700) - 0.5),
     }
-    nlgms = NLGMS(10, variant=variant, **settings).fit(golden.X)
+    nlgms = NLGMS(10, variant=variant, **settings).fit(published.X)
     assert nlgms.n_iter_ == steps
     assert_allclose(nlgms.objective_, objective, atol=6e-9)
     i, j = np.unravel_index(nlgms.ranking_[:10], (6, 5))
@@ -101,9 +80,9 @@ def test_golden_values(golden, variant, steps, objective):
     assert_array_equal(np.flatnonzero(nlgms.projection_.any(axis=1)), np.sort(nlgms.ranking_[:10]))
 
 
-def test_golden_norms(golden):
-    X = unit_range(golden.X.swapaxes(1, 2).reshape(60, 30))
-    embedding = solve(X, np.linalg.qr(golden.W)[0], 10, released=True)
+def test_golden_norms(published):
+    X = unit_range(published.X.swapaxes(1, 2).reshape(60, 30))
+    embedding = solve(X, np.linalg.qr(published.matrix(30, 6, 700) - 0.5)[0], 10, released=True)
     assert_allclose(np.linalg.norm(embedding.residual), 1.71126223, atol=6e-9)
     assert_allclose(np.linalg.norm(embedding.representation), 3.93659079, atol=6e-9)
 
@@ -129,12 +108,12 @@ def test_solver_follows_the_transcription(plain, seed, shape, released, lambdas)
     assert_allclose(full @ full.T, truth.W @ truth.W.T, atol=1e-7)
 
 
-def test_variants_differ_where_the_program_errs(golden):
-    start = {"n_components": 6, "init": row_major(golden.W, 6, 5)}
+def test_variants_differ_where_the_program_errs(published):
+    start = {"n_components": 6, "init": published.row_major(published.matrix(30, 6, 700) - 0.5)}
     intended, released = (
-        NLGMS(10, variant=v, **start).fit(golden.X) for v in ("intended", "released")
+        NLGMS(10, variant=v, **start).fit(published.X) for v in ("intended", "released")
     )
-    first = NLGMS(10, variant="released", max_iter=1, **start).fit(golden.X).graph_
+    first = NLGMS(10, variant="released", max_iter=1, **start).fit(published.X).graph_
     assert_array_equal(released.graph_.toarray(), first.toarray())
     assert abs(intended.graph_ - first).max() > 0.1
     assert intended.objective_ < released.objective_
@@ -155,10 +134,15 @@ def test_residual_is_the_minimum_of_its_step(plain):
     assert np.abs(gradients[1]).max() > 1e-8
 
 
-def test_the_objective_may_rise(golden):
+def test_the_objective_may_rise(published):
     """The constraint X = X Z + E is met in the limit only, and E grows towards it."""
-    start = {"n_components": 6, "lambda1": 1.0, "lambda2": 1.0, "init": row_major(golden.W, 6, 5)}
-    path = NLGMS(10, **start).fit(golden.X).objective_path_
+    start = {
+        "n_components": 6,
+        "lambda1": 1.0,
+        "lambda2": 1.0,
+        "init": published.row_major(published.matrix(30, 6, 700) - 0.5),
+    }
+    path = NLGMS(10, **start).fit(published.X).objective_path_
     assert (np.diff(path) > 1e-3 * path[1:]).any()
 
 

@@ -21,27 +21,6 @@ def plain():
     return SimpleNamespace(**runpy.run_path(str(path)))
 
 
-def pseudo_random(a, b, c):
-    value = np.sin(12.9898 * a + 78.233 * b + 37.719 * c) * 43758.5453
-    return value - np.floor(value)
-
-
-@pytest.fixture(scope="module")
-def golden():
-    """Samples (60, 6, 5), and a start whose rows are features in column-major order."""
-    k, i, j = np.ogrid[1:61, 1:7, 1:6]
-    X = 0.5 * pseudo_random(i, j, k) + (i <= 2) * pseudo_random(i, j, 1000 + (k - 1) % 3)
-    X = X / X.max()
-    assert_allclose(X[:3, 0, 0], [0.24645819, 0.69338203, 0.28316080], atol=1e-8)
-    rows, columns = np.ogrid[1:31, 1:9]
-    return SimpleNamespace(X=X, H=pseudo_random(rows, columns, 500))
-
-
-def row_major(matrix, d1, d2):
-    """Rows from column-major to row-major order of features."""
-    return matrix.reshape(d2, d1, -1).swapaxes(0, 1).reshape(d1 * d2, -1)
-
-
 def planted(seed, n=60, d=40, informative=10):
     """Features of unit variance, some of which are the same for neighbours but for a tenth."""
     rng = np.random.default_rng(seed)
@@ -63,9 +42,9 @@ def planted(seed, n=60, d=40, informative=10):
         ("intended", 20.21101703, 15.41716286, [17, 21, 10, 26, 20, 16]),
     ],
 )
-def test_golden_values(golden, variant, first, last, best):
-    start = row_major(golden.H, 6, 5)
-    rne = RNE(8, variant=variant, solver="paper", scale="samples", init=start).fit(golden.X)
+def test_golden_values(published, variant, first, last, best):
+    start = published.row_major(published.matrix(30, 8, 500))
+    rne = RNE(8, variant=variant, solver="paper", scale="samples", init=start).fit(published.X)
     assert rne.n_iter_ == 50
     assert_allclose(rne.objective_path_[[0, -1]], [first, last], atol=6e-9)
     assert rne.objective_ == rne.objective_path_[-1]
@@ -96,10 +75,10 @@ def test_weights_reconstruct_samples(plain, n_neighbors):
     assert_allclose(weights.sum(axis=1), 1)
 
 
-def test_released_variant_takes_the_solver_of_the_paper_and_is_another_problem(golden):
-    start = row_major(golden.H, 6, 5)
+def test_released_variant_takes_the_solver_of_the_paper_and_is_another_problem(published):
+    start = published.row_major(published.matrix(30, 8, 500))
     released, paper, intended = (
-        RNE(8, init=start, **more).fit(golden.X)
+        RNE(8, init=start, **more).fit(published.X)
         for more in [{"variant": "released"}, {"variant": "released", "solver": "paper"}, {}]
     )
     assert_array_equal(released.scores_, paper.scores_)
@@ -138,9 +117,9 @@ def test_fast_solver_ends_below_the_published_one_on_digits(plain):
     assert (np.diff(fast.objective_path_) < 0).all()
 
 
-def test_the_published_objective_may_rise(plain, golden):
+def test_the_published_objective_may_rise(plain, published):
     """Multipliers with a growing weight promise nothing about the objective itself."""
-    X = golden.X.reshape(60, -1)
+    X = published.X.reshape(60, -1)
     path = RNE(8, alpha=1.0, solver="paper", random_state=0).fit(X).objective_path_
     assert (np.diff(path) > 1e-6 * path[1:]).any()
 

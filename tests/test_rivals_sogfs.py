@@ -26,18 +26,6 @@ def transcription():
     return module
 
 
-def published_input():
-    """The input of the published golden values, samples first."""
-
-    def h(a, b, c):
-        v = np.sin(12.9898 * a + 78.233 * b + 37.719 * c) * 43758.5453
-        return v - np.floor(v)
-
-    k, i, j = np.meshgrid(np.arange(1, 61), np.arange(1, 7), np.arange(1, 6), indexing="ij")
-    X = 0.5 * h(i, j, k) + (i <= 2) * h(i, j, 1000 + (k - 1) % 3)
-    return X / X.max()
-
-
 def clusters(seed, n=90, d=30, informative=8, separation=2.0):
     """Three clusters that differ in some features, which are returned, too."""
     rng = np.random.default_rng(seed)
@@ -48,8 +36,8 @@ def clusters(seed, n=90, d=30, informative=8, separation=2.0):
 
 
 @pytest.mark.parametrize("variant", ["released", "intended"])
-def test_published_values(variant):
-    selector = SOGFS(6, variant=variant, **SETTINGS).fit(published_input())
+def test_published_values(published, variant):
+    selector = SOGFS(6, variant=variant, **SETTINGS).fit(published.X)
     assert selector.n_iter_ == 6
     np.testing.assert_allclose(selector.lam_path_, 0.2391552294 * 2.0 ** np.arange(6), rtol=1e-9)
     row, column = np.unravel_index(selector.ranking_[:6], (6, 5))
@@ -122,8 +110,8 @@ def test_projection_with_more_features_than_samples(monkeypatch, dense_size, gam
     assert np.diff(path).max() < 1e-9
 
 
-def test_objective_may_rise():
-    path = SOGFS(6, **SETTINGS).fit(published_input()).objective_path_
+def test_objective_may_rise(published):
+    path = SOGFS(6, **SETTINGS).fit(published.X).objective_path_
     assert np.diff(path).max() > 0.01
     assert path[-1] < path[0]
 

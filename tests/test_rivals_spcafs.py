@@ -29,28 +29,14 @@ def no_dense(monkeypatch):
     monkeypatch.setattr(eigenvectors, "_DENSE_SIZE", 0)
 
 
-def published_input():
-    """The input of the published golden values, samples first."""
-
-    def h(a, b, c):
-        v = np.sin(12.9898 * a + 78.233 * b + 37.719 * c) * 43758.5453
-        return v - np.floor(v)
-
-    k, i, j = np.meshgrid(np.arange(1, 61), np.arange(1, 7), np.arange(1, 6), indexing="ij")
-    X = 0.5 * h(i, j, k) + (i <= 2) * h(i, j, 1000 + (k - 1) % 3)
-    X = X / X.max()
-    np.testing.assert_allclose(X.sum(), 542.14630930, rtol=1e-10)
-    return X
-
-
 def correlated(seed, n=40, d=300, factors=8, noise=0.2):
     rng = np.random.default_rng(seed)
     loadings = rng.normal(size=(factors, d)) * (rng.random(d) < 0.3)
     return rng.normal(size=(n, factors)) @ loadings + noise * rng.normal(size=(n, d))
 
 
-def test_published_values():
-    selector = SPCAFS(6, gamma=0.5, n_components=4).fit(published_input())
+def test_published_values(published):
+    selector = SPCAFS(6, gamma=0.5, n_components=4).fit(published.X)
     assert selector.n_iter_ == 39
     assert selector.objective_ == pytest.approx(-20.10536105, abs=1e-8)
     row, column = np.unravel_index(selector.ranking_[:6], (6, 5))

@@ -123,31 +123,9 @@ def test_seeds_decide(X):
 # SPCA-PSD
 
 
-def hashed(a, b, c):
-    value = np.sin(12.9898 * a + 78.233 * b + 37.719 * c) * 43758.5453
-    return value - np.floor(value)
-
-
-@pytest.fixture
-def golden_samples():
-    """60 samples of shape (6, 5) in 3 classes, computed from a formula."""
-    i, j, k = np.ogrid[1:7, 1:6, 1:61]
-    samples = 0.5 * hashed(i, j, k) + (i <= 2) * hashed(i, j, 1000 + (k - 1) % 3)
-    samples /= samples.max()
-    assert_allclose(samples[0, 0, :3], [0.24645819, 0.69338203, 0.28316080], atol=1e-8)
-    assert_allclose(samples.sum(), 542.14630930, atol=1e-8)
-    return np.moveaxis(samples, 2, 0)
-
-
-def column_major(indices):
-    """Row-major indices of elements of (6, 5) as column-major ones."""
-    rows, columns = np.divmod(indices, 5)
-    return rows + 6 * columns
-
-
-def test_golden_output_of_the_authors_program(golden_samples):
+def test_golden_output_of_the_authors_program(published):
     """Iterations, objective and best features of their SPCA-PSD, from the start given to it."""
-    centred = (golden_samples - golden_samples.mean(axis=0)).transpose(0, 2, 1).reshape(60, 30)
+    centred = (published.X - published.X.mean(axis=0)).transpose(0, 2, 1).reshape(60, 30)
     start = Solution(np.diag(np.linspace(0.1, 1, 30))[None], np.zeros((1, 1)), np.array([True]))
     gram = GramTensor((centred.T @ centred)[None], thin=False)
     solution = solve_paper(SliceProblems(gram, lam=0.5, eta=0.5), ridge=1e-3, start=start)
@@ -157,12 +135,12 @@ def test_golden_output_of_the_authors_program(golden_samples):
     assert_array_equal(best[:6], [19, 18, 24, 1, 7, 13])
 
 
-def test_selector_finds_the_features_of_the_authors_program(golden_samples):
+def test_selector_finds_the_features_of_the_authors_program(published):
     """From another start the iteration ends within its tolerance of the same objective."""
-    selector = SPCA_PSD(6, lam=0.5, eta=0.5).fit(golden_samples)
-    assert_array_equal(column_major(selector.ranking_[:6]), [19, 18, 24, 1, 7, 13])
+    selector = SPCA_PSD(6, lam=0.5, eta=0.5).fit(published.X)
+    assert_array_equal(published.by_columns(selector.ranking_[:6]), [19, 18, 24, 1, 7, 13])
     assert_allclose(selector.objective_, 17.04853450, atol=1e-5)
-    exact = SPCA_PSD(6, lam=0.5, eta=0.5, solver="exact").fit(golden_samples)
+    exact = SPCA_PSD(6, lam=0.5, eta=0.5, solver="exact").fit(published.X)
     assert exact.objective_ < selector.objective_
     assert exact.dual_gap_ <= 1e-6
 
@@ -198,9 +176,9 @@ def test_it_is_stpca_with_one_mode(params, n):
     assert selector.scores_.shape == (3, 2, 2)
 
 
-def test_it_is_stpca_on_tensors_whose_other_modes_have_one_index(golden_samples):
+def test_it_is_stpca_on_tensors_whose_other_modes_have_one_index(published):
     """With a single slice the tensor method has nothing else to do, whatever its transform."""
-    rows = golden_samples.reshape(60, 30)
+    rows = published.X.reshape(60, 30)
     flat = SPCA_PSD(5, lam=0.5, eta=0.5).fit(rows)
     for transform in ("identity", "dct", "dft"):
         tensor = STPCASelector(5, lam=0.5, eta=0.5, orientation=1, transform=transform)
@@ -208,9 +186,9 @@ def test_it_is_stpca_on_tensors_whose_other_modes_have_one_index(golden_samples)
         assert_allclose(tensor.scores_.ravel(), flat.scores_, atol=1e-12)
 
 
-def test_stpca_is_spca_psd_on_every_slice(golden_samples):
+def test_stpca_is_spca_psd_on_every_slice(published):
     """Without a transform, STPCA-MP is its forerunner on each column of the samples alone."""
-    X = golden_samples / np.abs(golden_samples).max()
+    X = published.X / np.abs(published.X).max()
     tensor = STPCASelector(5, lam=0.5, eta=0.5, scale=None).fit(X)
     for j in range(5):
         column = SPCA_PSD(5, lam=0.5, eta=0.5, scale=None).fit(X[:, :, j])
@@ -241,20 +219,20 @@ def test_spca_psd_sees_what_slices_hide():
     assert operator[0, 8] > 0.2
 
 
-def test_spca_psd_streams(golden_samples):
-    whole = SPCA_PSD(5, lam=0.5, eta=0.5).fit(golden_samples)
+def test_spca_psd_streams(published):
+    whole = SPCA_PSD(5, lam=0.5, eta=0.5).fit(published.X)
     parts = SPCA_PSD(5, lam=0.5, eta=0.5)
     for start in range(0, 60, 13):
-        parts.partial_fit(golden_samples[start : start + 13])
+        parts.partial_fit(published.X[start : start + 13])
     assert_allclose(parts.scores_, whole.scores_, atol=1e-9)
     assert isinstance(parts.objective_, float)
     assert isinstance(parts.n_iter_, int)
     assert parts.n_samples_seen_ == 60
 
 
-def test_spca_psd_of_complex_samples(golden_samples):
+def test_spca_psd_of_complex_samples(published):
     """Turning the phase of a whole feature changes no column norm."""
     phases = np.exp(1j * np.arange(30).reshape(6, 5))
-    real = SPCA_PSD(5, lam=0.5, eta=0.5, tol=0, max_iter=20).fit(golden_samples)
-    turned = SPCA_PSD(5, lam=0.5, eta=0.5, tol=0, max_iter=20).fit(golden_samples * phases)
+    real = SPCA_PSD(5, lam=0.5, eta=0.5, tol=0, max_iter=20).fit(published.X)
+    turned = SPCA_PSD(5, lam=0.5, eta=0.5, tol=0, max_iter=20).fit(published.X * phases)
     assert_allclose(turned.scores_, real.scores_, atol=1e-9)
