@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from tensift._warnings import warn_user
 from tensift.selectors._extreme_eigenvectors import DiagonalAndGram
-from tensift.selectors._reweighting import row_norms_sum, row_weights
+from tensift.selectors._reweighting import mean_row_weights, row_norms_sum, row_weights
 
 __all__ = ["SmoothProjections"]
 
@@ -89,5 +89,4 @@ class SmoothProjections:
             return np.ones(d)
         directions = factor / np.linalg.norm(factor, axis=0)
         inside = np.maximum(1 - np.einsum("ij,ij->i", directions, directions), 0)
-        # A random projection into the null space has rows of these mean squared norms.
-        return row_weights(np.sqrt(self._width / (d - rank) * inside)[:, None])
+        return mean_row_weights(inside, d - rank, self._width)

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from tensift.graphs import nearest_neighbors
 from tensift.selectors._local_scatter import LocalScatter
-from tensift.selectors._reweighting import row_norms_sum, row_weights
+from tensift.selectors._reweighting import mean_row_weights, row_norms_sum, row_weights
 from tensift.selectors._vectorised import VectorisedSelector
 
 __all__ = ["UDFS"]
@@ -185,7 +185,7 @@ def _minimise(
     weights = np.ones(scatter.size)
     dimension, energies = scatter.null_energies()
     if dimension > width:
-        weights = row_weights(np.sqrt(width / dimension * energies)[:, None])
+        weights = mean_row_weights(energies, dimension, width)
     path: list[float] = []
     guess = None
     for _ in range(max_iter):
