@@ -218,7 +218,7 @@ def _tables(results, absent):
         f"Differences of more than {FAR:.0f} points",
         [
             {key: row[key] for key in ("data", "method", "metric", "ours", "± seeds", "paper's")}
-            | {"difference": row["difference"], "known causes that apply, untested": row["causes"]}
+            | {"difference": row["difference"], "known causes that apply": row["causes"]}
             for row in rows
             if row["difference"] is not None and abs(row["difference"]) > FAR
         ],
@@ -331,7 +331,7 @@ def _summary(rows):
         line["largest difference"] = float(max(map(abs, differences))) if differences else None
         for plain in PLAIN:
             levels = {n: r["ours"] for n, r in found.get(plain, {}).items() if n in sets}
-            line[plain] = _mean(levels.values())
+            line[plain] = _mean(levels.values()) if len(levels) == len(sets) else None
             if plain in ("maximum variance", LUCKY):
                 better = sum(ours[name] > level for name, level in levels.items())
                 line[f"above {plain}"] = None if method == plain else f"{better} of {len(levels)}"
