@@ -144,7 +144,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         return self._share_reconstructed(X, operators)
 
     def _encode(self, samples: NDArray) -> NDArray:
-        coordinates = self._coordinates.encode(samples - self.mean_)
+        coordinates = self._coordinates.encode(samples, self.mean_)
         coordinates /= self._units()
         return coordinates
 

@@ -16,6 +16,7 @@ __all__ = ["Coordinates"]
 
 _FEW = 64  # coordinates are read off samples by one product; more go through the transform
 _BLOCK_BYTES = 2**25  # of coordinates that are taken back at once
+_CACHED_BYTES = 2**20  # of samples that are encoded at once
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,17 @@ class Coordinates:
         energy = self.energy[self._components][self._columns]
         return energy / (self.orientation.unitary_factor or 1.0)
 
-    def encode(self, samples: NDArray) -> NDArray:
-        """Coordinates ``(n, K)`` of centred samples ``(n, d_1, ..., d_m)``."""
+    def encode(self, samples: NDArray, mean: NDArray) -> NDArray:
+        """Coordinates ``(n, K)`` of samples ``(n, d_1, ..., d_m)``, less their `mean`."""
+        # Blocks that stay in cache: fresh memory for all centred samples would cost more.
+        rows = max(1, _CACHED_BYTES // (8 * mean.size))
+        blocks = [
+            self._encode(samples[start : start + rows] - mean)
+            for start in range(0, len(samples), rows)
+        ]
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+    def _encode(self, samples: NDArray) -> NDArray:
         if self.count <= _FEW:
             return samples.reshape(len(samples), -1) @ self._weights_as_columns
         values = adjoint(self.encoder) @ self.orientation.to_slices(samples)
