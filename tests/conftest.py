@@ -1,13 +1,17 @@
 """Where the paper's data are, and plain truths that share no code with the library."""
 
 import importlib.util
+import json
 import os
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sklearn
 
 from tensift.datasets import fetch_paper
 
@@ -69,6 +73,48 @@ def brute_force():
         fit=_fit,
         kronecker=_kronecker,
     )
+
+
+@pytest.fixture(scope="session")
+def assert_estimator_checks_pass():
+    """All of scikit-learn's checks, none skipped, with warnings as errors.
+
+    In a process of its own: one check runs only if SCIPY_ARRAY_API is set before SciPy is imported.
+    Estimators are expressions in the names of `tensift`, `documented` the warnings that they may
+    issue.
+    """
+
+    def check(estimators, documented):
+        done = subprocess.run(
+            [sys.executable, "-c", _RUN_CHECKS, json.dumps(list(estimators)), *documented],
+            env={**os.environ, "SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr
+        outcome = dict(map(json.loads, done.stdout.splitlines()))
+        assert list(outcome) == list(estimators)
+        for found in outcome.values():
+            assert len(found) >= (47 if sklearn.__version__ >= "1.7" else 46)
+            assert "check_array_api_input" in {name for name, *_ in found}
+            assert [row for row in found if row[1] != "passed"] == []
+
+    return check
+
+
+_RUN_CHECKS = """
+import json, sys, warnings
+from sklearn.utils.estimator_checks import check_estimator
+import tensift
+warnings.simplefilter("error")
+for message in sys.argv[2:]:
+    warnings.filterwarnings("ignore", message, UserWarning)
+for estimator in json.loads(sys.argv[1]):
+    found = check_estimator(eval(estimator, vars(tensift)), on_fail=None, on_skip=None)
+    rows = [[r["check_name"], r["status"], repr(r["exception"])] for r in found]
+    print(json.dumps([estimator, rows]))
+"""
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,11 @@
 """The scikit-learn contract of the decompositions, and results that are the same every time."""
 
 import copy
-import json
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -89,31 +84,8 @@ def test_estimator_checks(name):
     check(estimator)
 
 
-def test_all_estimator_checks_pass_and_none_is_skipped():
-    program = f"""
-import json, warnings
-from sklearn.utils.estimator_checks import check_estimator
-from tensift import SelectFromDecomposition, SparseTensorPCA, TensorPCA
-warnings.simplefilter("error")
-warnings.filterwarnings("ignore", "n_.*=.* is more than the", UserWarning)
-for estimator in [{", ".join(CONFIGURATIONS)}]:
-    results = check_estimator(estimator, on_fail=None, on_skip=None)
-    print(json.dumps([[r["check_name"], r["status"], repr(r["exception"])] for r in results]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    for line in done.stdout.splitlines():
-        found = json.loads(line)
-        assert len(found) >= (47 if sklearn.__version__ >= "1.7" else 46)
-        assert ARRAY_API in {name for name, *_ in found}
-        assert [result for result in found if result[1] != "passed"] == []
-    assert len(done.stdout.splitlines()) == len(CONFIGURATIONS)
+def test_all_estimator_checks_pass_and_none_is_skipped(assert_estimator_checks_pass):
+    assert_estimator_checks_pass(CONFIGURATIONS, ["n_.*=.* is more than the"])
 
 
 # In company with other estimators
