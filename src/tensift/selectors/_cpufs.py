@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
@@ -186,22 +185,7 @@ class CPUFS(VectorisedSelector):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples, best without negative values.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         if rows.min() < 0:
             warn_user(
                 f"X has negative values, and {type(self).__name__} is meant for non-negative data: "
@@ -223,7 +207,6 @@ class CPUFS(VectorisedSelector):
 
             runs.append(self._run(model, np.random.RandomState(seed), tell))
         self._set_runs(runs, np.stack([model.scores(run) for run in runs]), rows)
-        return self
 
     def _model(self, rows: NDArray[np.float64]) -> CPModel:
         n = len(rows)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from tensift.selectors._vectorised import VectorisedSelector
@@ -100,26 +99,10 @@ class LaplacianScore(VectorisedSelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples, without NaN or infinity.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         scores = _laplacian_scores(rows, self._heat_kernel_graph(rows))
         self.laplacian_scores_ = scores.reshape(self.feature_shape_)
         self._set_row_scores(_WORST - scores, rows)
-        return self
 
 
 def _laplacian_scores(rows: NDArray[np.float64], graph: csr_array) -> NDArray[np.float64]:

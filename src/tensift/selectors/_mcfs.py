@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.sparse import csr_array
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval
@@ -120,22 +119,7 @@ class MCFS(VectorisedSelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples, without NaN or infinity.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         others = len(rows) - 1
         n_embeddings = self._at_most(
             "n_clusters", self.n_clusters, others, f"the {others} embeddings of {len(rows)} samples"
@@ -146,7 +130,6 @@ class MCFS(VectorisedSelector):
         wanted = self._n_wanted(limit) if self.n_nonzero is None else min(self.n_nonzero, limit)
         self.weights_ = _lasso_weights(rows, self.embedding_, wanted)
         self._set_row_scores(np.abs(self.weights_).max(axis=1), rows)
-        return self
 
 
 def _embedding(graph: csr_array, count: int) -> NDArray[np.float64]:

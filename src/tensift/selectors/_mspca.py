@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
@@ -154,22 +153,7 @@ class MSPCA(VectorisedSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         samples = (rows - rows.mean(axis=0)).reshape(len(rows), *self.feature_shape_)
         decoders = self._start(samples)
         encoders = decoders.copy()
@@ -207,7 +191,6 @@ class MSPCA(VectorisedSelector):
                 "their standard deviations; lower it"
             )
         self._set_row_scores(scores, rows)
-        return self
 
     def _start(self, samples: NDArray) -> list[NDArray]:
         """Leading eigenvectors ``(1, d_k, c_k)`` of the scatter along every mode."""

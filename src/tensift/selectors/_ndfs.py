@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, diags_array
-from sklearn.base import _fit_context
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -171,22 +170,7 @@ class NDFS(VectorisedSelector):
         self.random_state = random_state
         self.variant = variant
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples, without NaN or infinity.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         graph = laplacian(self._heat_kernel_graph(rows), normed=True)
         similarity = csr_array(diags_array(np.ones(len(rows))) - graph)  # off the diagonal of -L
         F = self._first_indicators(rows)
@@ -205,7 +189,6 @@ class NDFS(VectorisedSelector):
         self.objective_ = path[-1]
         self.n_iter_ = len(path)
         self._set_row_scores(np.linalg.norm(W, axis=1), rows)
-        return self
 
     def _first_indicators(self, rows: Matrix) -> Matrix:
         """Clusters of k-means, in columns of norm 1, and a little everywhere, as updates need."""

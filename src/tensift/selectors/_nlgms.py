@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -177,22 +176,7 @@ class NLGMS(CountedSelector):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples, without NaN or infinity.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         varying = self._varying(rows)
         data = rows[:, varying]
         if self.scale == "features":
@@ -216,7 +200,6 @@ class NLGMS(CountedSelector):
         self.graph_ = embedding.graph
         self._set_path(embedding.path)
         self._set_varying_scores(embedding.scores, varying, rows)
-        return self
 
     def _start(self, data: NDArray, varying: NDArray, k: int, n_neighbors: int) -> RowSparse:
         """The first W."""

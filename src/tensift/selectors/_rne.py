@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -171,22 +170,7 @@ class RNE(CountedSelector):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples, without NaN or infinity.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         if self.scale == "samples":
             rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
         varying = self._varying(rows)
@@ -220,7 +204,6 @@ class RNE(CountedSelector):
         self.embedding_[varying] = H
         self._set_path(path)
         self._set_varying_scores(np.sum(H**2, axis=1), varying, rows)
-        return self
 
     def _start(self, varying: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The given start or one that is drawn, for the features that vary."""

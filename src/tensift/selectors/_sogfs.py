@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tensift._progress import progress_bar
@@ -175,22 +174,7 @@ class SOGFS(VectorisedSelector):
         self.tol = tol
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples, without NaN or infinity.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         varying = self._varying(rows)
         normalised = rows[:, varying] - rows[:, varying].mean(axis=0)
         normalised /= np.sqrt(np.einsum("ij,ij->j", normalised, normalised) + _EPS)
@@ -198,7 +182,6 @@ class SOGFS(VectorisedSelector):
         self.weights_ = np.zeros((rows.shape[1], W.shape[1]))
         self.weights_[varying] = W
         self._set_row_scores(np.einsum("ij,ij->i", self.weights_, self.weights_), rows)
-        return self
 
     def _alternate(self, rows: Matrix) -> Matrix:
         """Graph and projection by turns, until the graph has its components."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from tensift.graphs import nearest_neighbors
@@ -143,22 +142,7 @@ class UDFS(VectorisedSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Score the features of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Real samples, without NaN or infinity.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X)
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         varying = self._varying(rows)
         count = int(np.count_nonzero(varying))
         width = self._at_most(
@@ -175,7 +159,6 @@ class UDFS(VectorisedSelector):
         self.objective_ = path[-1]
         self.n_iter_ = len(path)
         self._set_row_scores(np.linalg.norm(self.weights_, axis=1), rows)
-        return self
 
 
 def _minimise(

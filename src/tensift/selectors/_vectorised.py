@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from tensift._warnings import warn_user
@@ -21,9 +23,10 @@ _ROUNDING = 1e-13  # what values may vary by, as a share of the largest, and sti
 
 
 class VectorisedSelector(TensorSelector):
-    """Base of the selectors that flatten samples, and so ignore which features are neighbours.
+    """Base of the selectors for real samples, which they get as rows.
 
-    A subclass takes its samples from `_rows` and hands its scores to `_set_row_scores`.
+    Most ignore which features are neighbours; tensor methods give the rows their shape again.
+    A subclass scores the columns of rows in `_fit_rows`, and hands them to `_set_row_scores`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -34,6 +37,28 @@ class VectorisedSelector(TensorSelector):
     scale: str | None
     n_neighbors: int  # of those that use a graph of neighbours
     width: float | None  # of its heat kernel
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Score the features of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Real samples, without NaN or infinity.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_rows(self._rows(X))
+        return self
+
+    @abstractmethod
+    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
+        """Score the columns of `rows`, which are the features, and call `_set_row_scores`."""
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
         """Samples as rows ``(n, d)``, row-major, after all checks and scaling."""
