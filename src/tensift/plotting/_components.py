@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent
-from tensift.plotting._matplotlib import require_matplotlib
+from tensift.plotting._matplotlib import new_figure
 from tensift.plotting._montage import DIFFERENCES, Montage
 from tensift.plotting._names import ModeNames
 
@@ -163,13 +163,8 @@ class ComponentsDisplay:
         -------
         ComponentsDisplay
         """
-        require_matplotlib()
         montage = Montage.choose(ModeNames(self.components.shape[1:], self.dims, self.coords))
-        if figure is None:
-            import matplotlib.pyplot as plt
-
-            figure = plt.figure()
-        self.figure_ = figure
+        self.figure_ = figure = new_figure(figure)
         figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         count = len(self.components)
         rows = math.ceil(count / _MOST_IN_A_ROW)

@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "ACCENT",
@@ -17,6 +18,7 @@ __all__ = [
     "PALETTE",
     "SCORE_MAP",
     "new_axes",
+    "new_figure",
     "require_matplotlib",
     "subdivide",
     "tidy",
@@ -50,6 +52,16 @@ def new_axes(ax: Axes | None, size: tuple[float, float] = (5.0, 4.0)) -> Axes:
 
     _, ax = plt.subplots(figsize=size, layout="constrained")
     return ax
+
+
+def new_figure(figure: Figure | None) -> Figure:
+    """The given figure, or a new one of pyplot."""
+    require_matplotlib()
+    if figure is not None:
+        return figure
+    import matplotlib.pyplot as plt
+
+    return plt.figure()
 
 
 def subdivide(

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.plotting._matplotlib import BLUE, MUTED, SCORE_MAP, require_matplotlib, tidy
+from tensift.plotting._matplotlib import (
+    BLUE,
+    MUTED,
+    SCORE_MAP,
+    new_figure,
+    tidy,
+)
 from tensift.plotting._names import ModeNames
 from tensift.plotting._panels import Panels
 from tensift.selectors import SelectionPath
@@ -110,16 +116,11 @@ class PathDisplay:
         -------
         PathDisplay
         """
-        require_matplotlib()
         path = self.path
         names = ModeNames(path.spread.shape, self.dims, self.coords)
         lams, etas = np.argsort(path.lams), np.argsort(path.etas)
         scores = path.scores[np.ix_(lams, etas)]
-        if figure is None:
-            import matplotlib.pyplot as plt
-
-            figure = plt.figure()
-        self.figure_ = figure
+        self.figure_ = figure = new_figure(figure)
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.06)
         if path.spread.ndim == 1:
             self._make_axes(figure, scores, 0.6, sharex=True)

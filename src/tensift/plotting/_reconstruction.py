@@ -13,7 +13,7 @@ from tensift.plotting._fitted_decomposition import (
     in_percent,
     take_samples,
 )
-from tensift.plotting._matplotlib import require_matplotlib
+from tensift.plotting._matplotlib import new_figure
 from tensift.plotting._montage import DIFFERENCES, Montage
 from tensift.plotting._names import ModeNames
 
@@ -167,13 +167,8 @@ class ReconstructionDisplay:
         -------
         ReconstructionDisplay
         """
-        require_matplotlib()
         montage = Montage.choose(ModeNames(self.samples.shape[1:], self.dims, self.coords))
-        if figure is None:
-            import matplotlib.pyplot as plt
-
-            figure = plt.figure()
-        self.figure_ = figure
+        self.figure_ = figure = new_figure(figure)
         figure.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
         rows = len(self.samples)
         cell = min(_WIDTH, (_TALLEST - 0.8) / (rows * montage.height))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from tensift.plotting._channel_ranking import ChannelRankingDisplay
 from tensift.plotting._convergence import ConvergenceDisplay
 from tensift.plotting._fitted import FittedSelection
-from tensift.plotting._matplotlib import require_matplotlib
+from tensift.plotting._matplotlib import new_figure
 from tensift.plotting._panels import Panels
 from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
@@ -125,13 +125,8 @@ class SelectionDisplay:
         -------
         SelectionDisplay
         """
-        require_matplotlib()
         fitted = FittedSelection.of(self.estimator, self.dims, self.coords)
-        if figure is None:
-            import matplotlib.pyplot as plt
-
-            figure = plt.figure()
-        self.figure_ = figure
+        self.figure_ = figure = new_figure(figure)
         figure.set_layout_engine("constrained")
         parts = self._parts(fitted)
         places = _arrange(figure, fitted, list(parts))
