@@ -163,8 +163,8 @@ class ComponentsDisplay:
         -------
         ComponentsDisplay
         """
-        montage = Montage.choose(ModeNames(self.components.shape[1:], self.dims, self.coords))
         self.figure_ = figure = new_figure(figure)
+        montage = Montage.choose(ModeNames(self.components.shape[1:], self.dims, self.coords))
         figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         count = len(self.components)
         rows = math.ceil(count / _MOST_IN_A_ROW)

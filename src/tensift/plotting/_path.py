@@ -116,11 +116,11 @@ class PathDisplay:
         -------
         PathDisplay
         """
+        self.figure_ = figure = new_figure(figure)
         path = self.path
         names = ModeNames(path.spread.shape, self.dims, self.coords)
         lams, etas = np.argsort(path.lams), np.argsort(path.etas)
         scores = path.scores[np.ix_(lams, etas)]
-        self.figure_ = figure = new_figure(figure)
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.06)
         if path.spread.ndim == 1:
             self._make_axes(figure, scores, 0.6, sharex=True)

@@ -167,8 +167,8 @@ class ReconstructionDisplay:
         -------
         ReconstructionDisplay
         """
-        montage = Montage.choose(ModeNames(self.samples.shape[1:], self.dims, self.coords))
         self.figure_ = figure = new_figure(figure)
+        montage = Montage.choose(ModeNames(self.samples.shape[1:], self.dims, self.coords))
         figure.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
         rows = len(self.samples)
         cell = min(_WIDTH, (_TALLEST - 0.8) / (rows * montage.height))

@@ -125,8 +125,8 @@ class SelectionDisplay:
         -------
         SelectionDisplay
         """
-        fitted = FittedSelection.of(self.estimator, self.dims, self.coords)
         self.figure_ = figure = new_figure(figure)
+        fitted = FittedSelection.of(self.estimator, self.dims, self.coords)
         figure.set_layout_engine("constrained")
         parts = self._parts(fitted)
         places = _arrange(figure, fitted, list(parts))
