@@ -14,8 +14,11 @@ _REDRAW_SECONDS = 0.1
 
 def progress_bar(
     title: str, total: int, stream: TextIO | None = None, delay: float = 0.5
-) -> Callable[[int], None]:
+) -> Callable[..., None]:
     """Return a function that is told how much is done and draws it.
+
+    It is called with the amount, and the seconds left where the caller knows better than by rule of
+    three.
 
     Nothing is drawn for work that ends within `delay` seconds. On a terminal the line is redrawn
     in place; elsewhere a line is written at every tenth.
@@ -25,7 +28,7 @@ def progress_bar(
     started = time.monotonic()
     drawn_at, tenth, width = 0.0, 0, 0
 
-    def report(done: int) -> None:
+    def report(done: int, seconds_left: float | None = None) -> None:
         nonlocal drawn_at, tenth, width
         now = time.monotonic()
         ends = done >= total
@@ -39,7 +42,8 @@ def progress_bar(
             return
         drawn_at, tenth = now, 10 * done // total
         left = (now - started) * (total - done) / done if done else 0.0
-        line = f"{title} [{'#' * (30 * done // total):<30}] {done}/{total}, {left:.0f} s left"
+        left = left if seconds_left is None else seconds_left
+        line = f"{title} [{'#' * (30 * done // total):<30}] {done}/{total}, {_time(left)} left"
         if in_place:
             # A line shorter than the last would leave the last one's end on the screen.
             out.write(f"\r{line:<{width}}" + ("\n" if ends else ""))
@@ -49,3 +53,11 @@ def progress_bar(
         out.flush()
 
     return report
+
+
+def _time(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
