@@ -1,0 +1,117 @@
+"""An experiment: what it needs, given what is there, and what it makes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tensift._cells import CellStore, run_cells
+from tensift.paper._fits import Result
+from tensift.paper._report import Report
+from tensift.paper._study import Study
+
+__all__ = ["Experiment", "Results", "Task", "run_experiment"]
+
+
+class Task(Protocol):
+    """A computation whose result is kept, such as a `Fit`."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def group(self) -> object: ...
+
+    def compute(self) -> Result: ...
+
+
+class Results:
+    """Results by task."""
+
+    def __init__(self, store: CellStore) -> None:
+        self._store = store
+
+    def __contains__(self, task: Task) -> bool:
+        return task.key in self._store
+
+    def __getitem__(self, task: Task) -> Result:
+        return self._store[task.key]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of the paper.
+
+    Parameters
+    ----------
+    name : str
+        What to call it on the command line, and its files.
+    title : str
+        What it shows.
+    tasks : callable
+        From the study to the tasks that the experiment needs.
+    report : callable
+        From the study and the results of all tasks to the report.
+    more_tasks : callable, optional
+        From the study and the results of `tasks` to further ones, such as the score map of the
+        cell that came out best.
+    """
+
+    name: str
+    title: str
+    tasks: Callable[[Study], Sequence[Task]]
+    report: Callable[[Study, Results], Report]
+    more_tasks: Callable[[Study, Results], Sequence[Task]] | None = None
+
+
+def run_experiment(
+    experiment: Experiment,
+    study: Study,
+    store: CellStore,
+    *,
+    n_jobs: int = 1,
+    progress: Callable[[str, int], Callable[..., None]] | None = None,
+) -> Report:
+    """Compute what is missing and make the report.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Which.
+    study : Study
+        To what extent.
+    store : CellStore
+        What is there; gets what is not.
+    n_jobs : int, default=1
+        Processes, -1 for as many as cores.
+    progress : callable, optional
+        Given a title and a number of tasks, returns a function to be told how many are done.
+    """
+    results = Results(store)
+    _compute(experiment.name, experiment.tasks(study), store, n_jobs, progress)
+    if experiment.more_tasks is not None:
+        _compute(experiment.name, experiment.more_tasks(study, results), store, n_jobs, progress)
+    return experiment.report(study, results)
+
+
+def _compute(
+    title: str,
+    tasks: Iterable[Task],
+    store: CellStore,
+    n_jobs: int,
+    progress: Callable[[str, int], Callable[..., None]] | None,
+) -> None:
+    wanted = list({task.key: task for task in tasks}.values())
+    show = progress(title, len(wanted)) if progress else None
+
+    def report(done: int, total: int, seconds_left: float) -> None:
+        if show is not None:
+            show(done, seconds_left)
+
+    run_cells(wanted, _compute_one, store, n_jobs=n_jobs, report=report)
+
+
+def _compute_one(task: Any) -> Result:
+    result: Result = task.compute()
+    return result

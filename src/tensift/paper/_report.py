@@ -1,0 +1,75 @@
+"""What an experiment leaves behind: tables, a figure, and what made them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tensift._tables import to_csv, to_markdown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Report", "Table"]
+
+
+@dataclass
+class Table:
+    """Rows of equal keys. `shown` of them go into the Markdown file, all into the CSV."""
+
+    title: str
+    rows: list[dict[str, Any]]
+    notes: Sequence[str] = ()
+    shown: bool = True
+
+
+@dataclass
+class Report:
+    """The outcome of an experiment.
+
+    Parameters
+    ----------
+    title : str
+        What it shows.
+    tables : dict of str to Table
+        The first is called like the experiment; the others have its name and their own.
+    draw : callable, optional
+        Draws the figure into an empty one.
+    notes : sequence of str
+        How to read it, what differs from the paper.
+    absent : dict of str to str
+        Sets that the paper has and this run has not, with the reasons.
+    """
+
+    title: str
+    tables: dict[str, Table]
+    draw: Callable[[Figure], object] | None = None
+    notes: Sequence[str] = ()
+    absent: dict[str, str] = field(default_factory=dict)
+
+    def markdown(self, figure: str | None = None) -> str:
+        """Tables and notes for a reader; `figure` is the picture's file."""
+        parts = [f"# {self.title}\n"]
+        if figure:
+            parts.append(f"![{self.title}]({figure})\n")
+        if self.notes:
+            parts.append("".join(f"- {note}\n" for note in self.notes))
+        for table in self.tables.values():
+            if table.shown and table.rows:
+                parts.append(f"## {table.title}\n\n{to_markdown(table.rows)}")
+                if table.notes:
+                    parts.append("".join(f"- {note}\n" for note in table.notes))
+        if self.absent:
+            lines = (f"- {name}: {reason}\n" for name, reason in self.absent.items())
+            parts.append("## Not at hand\n\n" + "".join(lines))
+        return "\n".join(parts)
+
+    def csv(self, experiment: str) -> dict[str, str]:
+        """The text of a CSV file for each table, by file name."""
+        files = {}
+        for place, (name, table) in enumerate(self.tables.items()):
+            if table.rows:
+                stem = experiment if place == 0 else f"{experiment}_{name}"
+                files[f"{stem}.csv"] = to_csv(table.rows)
+        return files

@@ -1,0 +1,200 @@
+"""Which fits a run of the paper's experiments is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tensift.paper._fits import Fit, selector_info
+from tensift.paper._sets import PAPER_SETS, STAND_INS, PaperSet, load_set
+from tensift.selectors import SelectorInfo, list_selectors
+
+__all__ = ["GRID", "Contender", "Study", "contenders"]
+
+GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
+_COARSE = (0.01, 1.0, 100.0)
+_VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "NLGMS": {"released program": {"variant": "released", "start": "random"}},
+    "RNE": {"released program": {"variant": "released"}},
+    "SPCAFS": {"components: classes": {"n_components": "n_clusters"}},
+}
+_IN_THE_PAPER = {"All-Features": "All Features"}  # where its name differs from the registry's
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A selector as an experiment runs it: `fixed` parameters, all others by grid and set."""
+
+    info: SelectorInfo
+    label: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def paper_name(self) -> str:
+        """What the paper calls the method."""
+        return _IN_THE_PAPER.get(self.info.paper_name, self.info.paper_name)
+
+    @property
+    def grid(self) -> dict[str, list[float]]:
+        """Released programs run at the parameters their authors set."""
+        return {} if "variant" in self.fixed else self.info.grid
+
+    @property
+    def random(self) -> bool:
+        return self.info.random or self.fixed.get("start") == "random"
+
+
+def contenders(*, variants: bool = False) -> list[Contender]:
+    """All selectors; with `variants` also those that test why figures differ from the paper's."""
+    found = []
+    for info in list_selectors():
+        label = _IN_THE_PAPER.get(info.paper_name, info.paper_name)
+        found.append(Contender(info, label))
+        if variants:
+            for what, fixed in _VARIANTS.get(info.name, {}).items():
+                found.append(Contender(info, f"{label}, {what}", fixed))
+    return found
+
+
+@dataclass(frozen=True)
+class Study:
+    """The extent of a run: by default the paper's.
+
+    Parameters
+    ----------
+    sets : tuple of PaperSet
+        Those that can be loaded.
+    missing : dict of str to str
+        Names of the others, each with the reason.
+    methods : tuple of str, optional
+        Names of selectors, in the registry's spelling; None for all.
+    cells : int, optional
+        At most so many cells of a grid: the cell of ones, then those of 0.01, 1 and 100, then
+        others, both in an order that is drawn once for all. None for all cells.
+    seeds : int
+        Of methods that draw their start. Random selection has `draws`.
+    repeats : int
+        Runs of k-means for each number of features.
+    fast : bool
+        Whether stand-ins take the place of the paper's sets.
+    """
+
+    sets: tuple[PaperSet, ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
+    methods: tuple[str, ...] | None = None
+    cells: int | None = None
+    seeds: int = 3
+    draws: int = 25
+    repeats: int = 30
+    fast: bool = False
+
+    @classmethod
+    def of_the_paper(cls, names: Iterable[str] | None = None, **extent: Any) -> Study:
+        """A study of the paper's sets that are at hand, or of those named among them."""
+        known = {one.name.casefold(): one for one in PAPER_SETS}
+        if names is not None:
+            unknown = [name for name in names if name.casefold() not in known]
+            if unknown:
+                listed = ", ".join(one.name for one in PAPER_SETS)
+                raise ValueError(f"unknown dataset {unknown[0]!r}; known: {listed}")
+            known = {name.casefold(): known[name.casefold()] for name in names}
+        reasons = {one.name: one.why_missing() for one in known.values()}
+        present = tuple(one for one in known.values() if not reasons[one.name])
+        missing = {name: reason for name, reason in reasons.items() if reason}
+        return cls(present, missing, **extent)
+
+    @classmethod
+    def quick(cls, **extent: Any) -> Study:
+        """A study that is over in two minutes, on data that the library brings along."""
+        quick = {"cells": 2, "seeds": 1, "draws": 3, "repeats": 2, "fast": True}
+        return cls(STAND_INS, **quick | extent)
+
+    def pick(self, *names: str) -> list[PaperSet]:
+        """Those of the named sets that are at hand; in a quick study, stand-ins of their kinds."""
+        if not self.fast:
+            return [one for name in names for one in self.sets if one.name == name]
+        kinds = {one.name: one.by_mode for one in PAPER_SETS}
+        wanted = {kinds[name] for name in names}
+        return [one for one in self.sets if one.by_mode in wanted][: len(names)]
+
+    def absent(self, *names: str) -> dict[str, str]:
+        """Those of the named sets that are missing, with the reasons."""
+        return {name: self.missing[name] for name in names if name in self.missing}
+
+    def contenders(self, *, variants: bool = False) -> list[Contender]:
+        """The methods of the study."""
+        return [
+            one
+            for one in contenders(variants=variants)
+            if self.methods is None or one.name in self.methods
+        ]
+
+    def fits(
+        self,
+        contender: Contender,
+        data: PaperSet,
+        *,
+        keep_scores: bool = False,
+        **settings: Any,
+    ) -> list[Fit]:
+        """The fits of a method to a set: every cell of its grid (or part of it) and every seed.
+
+        Methods whose selection depends on the number of features need a fit for each number: every
+        second one is taken.
+        """
+        seeds = self.draws if contender.name == "RandomSelector" else self.seeds
+        counts = [data.counts]
+        if contender.name == "AllFeatures":
+            counts = [(load_set(data.name).data[0].size,)]
+        elif contender.info.counted and len(data.counts) > 1:
+            counts = [(count,) for count in data.counts[1::2]]
+        return [
+            Fit(
+                data.name,
+                contender.name,
+                self._settings(contender, data, settings | cell),
+                seed,
+                part,
+                self.repeats,
+                data.metrics,
+                keep_scores,
+            )
+            for cell in self.grid(contender)
+            for part in counts
+            for seed in range(seeds if contender.random else 1)
+        ]
+
+    def grid(self, contender: Contender) -> list[dict[str, float]]:
+        """The cells of a method's grid that are run, those that say most first."""
+        names, values = list(contender.grid), list(contender.grid.values())
+        cells = list(product(*values))
+        shuffled = np.random.default_rng(0).permutation(len(cells))
+        order = sorted(shuffled, key=lambda place: _coarseness(cells[place]))[: self.cells]
+        return [dict(zip(names, cells[place], strict=True)) for place in order]
+
+    def _settings(
+        self, contender: Contender, data: PaperSet, given: Mapping[str, Any]
+    ) -> tuple[tuple[str, Any], ...]:
+        dataset = load_set(data.name)
+        of_the_set = {
+            "n_clusters": len(np.unique(np.asarray(dataset.labels))),
+            "n_neighbors": 5,
+            "feature_mode": dataset.feature_mode,
+            "orientation": data.orientation,
+        }
+        fixed = {name: of_the_set.get(value, value) for name, value in contender.fixed.items()}
+        everything = of_the_set | fixed | dict(given)
+        own = selector_info(contender.name).parameters
+        return tuple(sorted((name, value) for name, value in everything.items() if name in own))
+
+
+def _coarseness(cell: tuple[float, ...]) -> int:
+    return 0 if set(cell) <= {1.0} else 1 if set(cell) <= set(_COARSE) else 2
