@@ -6,7 +6,15 @@ import argparse
 import math
 from pathlib import Path
 
-__all__ = ["count_or_share", "mode_or_none", "non_negative", "positive_int", "transform_names"]
+__all__ = [
+    "count_or_share",
+    "jobs",
+    "mode_or_none",
+    "names",
+    "non_negative",
+    "positive_int",
+    "transform_names",
+]
 
 
 def count_or_share(text: str) -> int | float:
@@ -40,6 +48,19 @@ def positive_int(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of one or more")
     return int(text)
+
+
+def jobs(text: str) -> int:
+    """A number of processes, or -1 for as many as cores."""
+    return -1 if text == "-1" else positive_int(text)
+
+
+def names(text: str) -> list[str]:
+    """Names separated by commas."""
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+    return found
 
 
 def mode_or_none(text: str) -> int | None:

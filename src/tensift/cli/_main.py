@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import tensift
-from tensift.cli import _demo, _info, _select
+from tensift.cli import _demo, _info, _paper, _select
 from tensift.cli._console import Console
 
 __all__ = ["main"]
@@ -80,7 +80,7 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tensift {tensift.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (_select, _info, _demo):
+    for command in (_select, _info, _paper, _demo):
         command.add_parser(commands)
     return parser
 

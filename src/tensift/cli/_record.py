@@ -19,7 +19,7 @@ from tensift.cli._input import describe_file, read_arguments
 from tensift.datasets import TensorDataset
 from tensift.plotting._names import ModeNames
 
-__all__ = ["python_line", "ranking_table", "settings_of"]
+__all__ = ["python_line", "ranking_table", "settings_of", "versions"]
 
 
 def ranking_table(selector: STPCASelector, names: ModeNames) -> str:
@@ -67,13 +67,18 @@ def settings_of(
         "parameters": {**parameters, "transform": transforms},
         "n_selected": int(selector.get_support().sum()),
         "python": python_line(arguments, selector),
-        "versions": {
-            "tensift": tensift.__version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """What numbers may depend on."""
+    return {
+        "tensift": tensift.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
     }
 
 

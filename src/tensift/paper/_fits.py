@@ -114,6 +114,7 @@ def _judged(
 ) -> dict[str, float]:
     """Many cells of a grid select the same features."""
     dataset = load_set(data)
+    assert dataset.labels is not None
     found = evaluate_selection(
         dataset.data,
         dataset.labels,

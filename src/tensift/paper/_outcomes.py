@@ -59,6 +59,13 @@ class Outcomes:
         """Of a fit."""
         return float(np.mean([result["seconds"] for _, result in self.results]))
 
+    def seconds_of(self, fit: Fit) -> float:
+        return next(float(result["seconds"]) for one, result in self.results if one == fit)
+
+    def luckiest(self, metric: str) -> float:
+        """The largest value over cells, counts and seeds."""
+        return max(self._best_of_seed(metric, seed).value for seed in self.seeds)
+
     def best(self, metric: str) -> Best:
         """The largest value over cells and counts, as the paper reports: chosen with the labels."""
         bests = [self._best_of_seed(metric, seed) for seed in self.seeds]

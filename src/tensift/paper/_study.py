@@ -117,6 +117,21 @@ class Study:
         quick = {"cells": 2, "seeds": 1, "draws": 3, "repeats": 2, "fast": True}
         return cls(STAND_INS, **quick | extent)
 
+    def describe(self) -> dict[str, Any]:
+        """All that a result of the study depends on, for its record."""
+        return {
+            "sets": {one.name: one.note for one in self.sets},
+            "missing": dict(self.missing),
+            "methods": [one.name for one in self.contenders()],
+            "grid": list(GRID),
+            "cells": self.cells,
+            "seeds": list(range(self.seeds)),
+            "draws_of_random_selection": self.draws,
+            "repeats_of_k_means": self.repeats,
+            "seed_of_k_means": 0,
+            "fast": self.fast,
+        }
+
     def pick(self, *names: str) -> list[PaperSet]:
         """Those of the named sets that are at hand; in a quick study, stand-ins of their kinds."""
         if not self.fast:

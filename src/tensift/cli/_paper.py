@@ -1,0 +1,175 @@
+"""``tensift paper``: the tables and figures of the paper's experiments, from one command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tensift._cells import CellStore
+from tensift.cli._arguments import jobs, names, positive_int
+from tensift.cli._console import Console
+from tensift.cli._figures import figure_for_file, save_figure
+from tensift.cli._output import OutputFolder
+from tensift.cli._record import versions
+from tensift.paper import Experiment, Report, Study, list_experiments, run_experiment
+from tensift.plotting._matplotlib import require_matplotlib
+from tensift.selectors import list_selectors
+
+__all__ = ["add_parser", "run"]
+
+_CELLS = "cells.jsonl"
+_FIGURES = ("png", "svg")
+
+_DESCRIPTION = """\
+Make the tables and figures of the paper's experiments section, beside the numbers it prints.
+
+Each experiment writes NAME.md and NAME.csv (numbers), NAME.png and NAME.svg (figure) and NAME.json
+(settings, versions, seeds). Every fit is kept in cells.jsonl in the output folder as soon as it is
+done: a stopped run goes on where it was, and a second run is instant.
+"""
+
+_EPILOG = """\
+The paper's data are not distributed with tensift. Name the folder that has them in TENSIFT_DATA;
+sets that are not there are named in the output. With --fast, bundled and generated data take
+their place: a check that all works, in under two minutes; its numbers say nothing of the paper.
+
+The whole grid of every method takes many hours. --cells 9 takes a fixed part of it.
+
+examples:
+  tensift paper --list                          what there is
+  tensift paper --fast                          everything, on small data
+  tensift paper metrics --sets JAFFE,PIE        one table, two sets
+  tensift paper metrics curves --cells 9 --jobs -1
+  tensift paper orientation sensitivity --methods STPCASelector
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "paper",
+        help="the tables and figures of the paper",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "experiments", metavar="NAME", nargs="*",
+        help="which (default: all); see --list",
+    )  # fmt: skip
+    parser.add_argument("--list", action="store_true", help="name the experiments, and stop")
+    extent = parser.add_argument_group("extent")
+    extent.add_argument(
+        "--fast", action="store_true", help="small data that need no download, few cells"
+    )
+    extent.add_argument(
+        "--sets", type=names, metavar="A,B", help="these sets only (default: all at hand)"
+    )
+    extent.add_argument(
+        "--methods", type=names, metavar="A,B",
+        help="these selectors only, by the names of their classes (default: all)",
+    )  # fmt: skip
+    extent.add_argument(
+        "--cells", type=positive_int, metavar="N",
+        help="at most N cells of each grid, always the same ones (default: all)",
+    )  # fmt: skip
+    extent.add_argument(
+        "--seeds", type=positive_int, metavar="N",
+        help="seeds of methods that draw their start (default: 3)",
+    )  # fmt: skip
+    extent.add_argument(
+        "--repeats", type=positive_int, metavar="N", help="runs of k-means (default: 30)"
+    )
+    parser.add_argument(
+        "--jobs", type=jobs, metavar="N", default=1,
+        help="processes; -1 for all cores (default: 1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", default=Path("tensift-paper"),
+        help="where to write and to keep what is done (default: tensift-paper)",
+    )  # fmt: skip
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Run the command."""
+    if arguments.list:
+        for experiment in list_experiments():
+            console.say(f"{experiment.name:<12} {experiment.title}")
+        return
+    require_matplotlib()
+    chosen = _choose(arguments.experiments)
+    study = _study(arguments)
+    started = time.perf_counter()
+    folder = arguments.output
+    for name, reason in study.missing.items():
+        console.say(f"not at hand: {name} ({reason})")
+    if not study.sets:
+        raise ValueError("no dataset is at hand; pass --fast to run on bundled data")
+    store = CellStore(folder / _CELLS)
+    for experiment in chosen:
+        report = run_experiment(
+            experiment, study, store, n_jobs=arguments.jobs, progress=console.progress
+        )
+        written = _write(folder, experiment, report, study)
+        console.say(f"{experiment.name:<12} {report.title}: {', '.join(written) or 'no data'}")
+    console.say(f"written   {folder}{os.sep}")
+    console.say(f"time      {time.perf_counter() - started:.1f} s")
+
+
+def _choose(wanted: list[str]) -> list[Experiment]:
+    known = {experiment.name: experiment for experiment in list_experiments()}
+    unknown = [name for name in wanted if name not in known and name != "all"]
+    if unknown:
+        raise ValueError(f"unknown experiment {unknown[0]!r}; known: {', '.join(known)}, all")
+    if not wanted or "all" in wanted:
+        return list(known.values())
+    return [known[name] for name in known if name in wanted]
+
+
+def _study(arguments: argparse.Namespace) -> Study:
+    extent: dict[str, Any] = {
+        name: getattr(arguments, name)
+        for name in ("cells", "seeds", "repeats")
+        if getattr(arguments, name) is not None
+    }
+    if arguments.methods:
+        known = {info.name.casefold(): info.name for info in list_selectors()}
+        unknown = [name for name in arguments.methods if name.casefold() not in known]
+        if unknown:
+            raise ValueError(f"unknown method {unknown[0]!r}; known: {', '.join(known.values())}")
+        extent["methods"] = tuple(known[name.casefold()] for name in arguments.methods)
+    if arguments.fast:
+        if arguments.sets:
+            raise ValueError("--fast has data of its own; leave out --sets, or --fast")
+        return Study.quick(**extent)
+    return Study.of_the_paper(arguments.sets, **extent)
+
+
+def _write(folder: Path, experiment: Experiment, report: Report, study: Study) -> list[str]:
+    """Write what an experiment came to; its earlier files are replaced, all at once."""
+    stem = experiment.name
+    tables = report.csv(stem)
+    pictures = [f"{stem}.{suffix}" for suffix in _FIGURES]
+    own = {*tables, *pictures, f"{stem}.md", f"{stem}.json"}
+    # The folder is ours if it has our cells; elsewhere nothing of the user's is replaced.
+    ours = (folder / f"{stem}.json").exists() or (folder / _CELLS).exists()
+    with OutputFolder(folder, own, overwrite=ours) as output:
+        for name, text in tables.items():
+            output.write_text(name, text)
+        if report.draw is not None:
+            for suffix, name in zip(_FIGURES, pictures, strict=True):
+                with figure_for_file() as figure:
+                    report.draw(figure)
+                    output.write(name, partial(save_figure, figure, format=suffix))
+        shown = pictures[0] if report.draw is not None else None
+        output.write_text(f"{stem}.md", report.markdown(shown))
+        record = {"experiment": stem, "extent": study.describe(), "versions": versions()}
+        output.write_text(f"{stem}.json", json.dumps(record, indent=2) + "\n")
+    return output.written
