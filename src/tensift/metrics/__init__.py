@@ -1,16 +1,25 @@
-"""Clustering scores, between-class variance, and the paper's evaluation protocol."""
+"""Selections judged by labels (clustering, class means, the paper's protocol) and without."""
 
+from tensift.metrics._agreement import selection_agreement
 from tensift.metrics._class_variance import between_class_variance, proportion_correct
 from tensift.metrics._clustering import clustering_accuracy, normalized_mutual_information
 from tensift.metrics._evaluate import SelectionEvaluation, evaluate_selection
+from tensift.metrics._reconstruction import reconstruction_error
+from tensift.metrics._redundancy import redundancy
 from tensift.metrics._silhouette import silhouette_of_labels
+from tensift.metrics._stability import StabilityEstimate, selection_stability
 
 __all__ = [
     "SelectionEvaluation",
+    "StabilityEstimate",
     "between_class_variance",
     "clustering_accuracy",
     "evaluate_selection",
     "normalized_mutual_information",
     "proportion_correct",
+    "reconstruction_error",
+    "redundancy",
+    "selection_agreement",
+    "selection_stability",
     "silhouette_of_labels",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["ClassMeans", "check_data", "encode_labels"]
+__all__ = ["ClassMeans", "as_real_rows", "check_data", "encode_labels"]
 
 # Rows are handled in blocks of about this many numbers, so that memory stays bounded.
 _BLOCK_SIZE = 2**22
@@ -48,7 +48,7 @@ class ClassMeans:
     def __init__(self, data: np.ndarray, codes: np.ndarray, n_classes: int) -> None:
         self._data = data
         self.counts = np.bincount(codes, minlength=n_classes)
-        self._mean = np.zeros(_as_real_rows(data[:1]).shape[1])
+        self._mean = np.zeros(as_real_rows(data[:1]).shape[1])
         self._mean = sum(block.sum(axis=0) for _, block in self.centred_blocks()) / len(data)
         self.offsets = np.zeros((n_classes, self._mean.size))
         for rows, block in self.centred_blocks():
@@ -62,7 +62,7 @@ class ClassMeans:
         start = 0
         for block in _blocks(self._data):
             rows = slice(start, start + len(block))
-            yield rows, _as_real_rows(block) - self._mean
+            yield rows, as_real_rows(block) - self._mean
             start = rows.stop
 
 
@@ -72,7 +72,7 @@ def _blocks(data: np.ndarray) -> Iterator[np.ndarray]:
         yield data[start : start + step]
 
 
-def _as_real_rows(block: np.ndarray) -> np.ndarray:
+def as_real_rows(block: np.ndarray) -> np.ndarray:
     rows = np.asarray(block).reshape(len(block), -1)
     if rows.dtype.kind == "c":
         return np.concatenate([rows.real, rows.imag], axis=1).astype(float, copy=False)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from tensift._modes import resolve_mode
 from tensift.metrics._checks import ClassMeans, check_data, encode_labels
+from tensift.metrics._features import check_features
 
 __all__ = ["between_class_variance", "proportion_correct"]
 
@@ -98,21 +99,3 @@ def proportion_correct(
     indices = check_features("selected", selected, variance.size)
     threshold = np.partition(variance, -len(indices))[-len(indices)]
     return float(np.mean(variance[indices] >= threshold))
-
-
-def check_features(name: str, features: ArrayLike, n_features: int) -> np.ndarray:
-    """Feature indices, from indices or from a mask of all features."""
-    values = np.asarray(features)
-    if values.dtype.kind == "b":
-        if values.size != n_features:
-            raise ValueError(f"{name} is a mask of {values.size} features; there are {n_features}")
-        values = np.flatnonzero(values)
-    if values.size == 0:
-        raise ValueError(f"{name} must name at least one feature")
-    if values.ndim != 1 or values.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a list of feature indices, or a boolean mask of all")
-    if values.min() < 0 or values.max() >= n_features:
-        raise ValueError(f"{name} must hold indices in 0..{n_features - 1}")
-    if len(np.unique(values)) != len(values):
-        raise ValueError(f"{name} names a feature twice")
-    return values

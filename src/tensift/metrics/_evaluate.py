@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from tensift._modes import resolve_mode
 from tensift.metrics._checks import check_data, encode_labels
-from tensift.metrics._class_variance import check_features, proportion_correct
+from tensift.metrics._class_variance import proportion_correct
 from tensift.metrics._clustering import clustering_accuracy, normalized_mutual_information
+from tensift.metrics._features import check_features, count_features, restrict
 from tensift.metrics._kmeans import SEEDINGS, cluster_once
 from tensift.metrics._silhouette import silhouette_of_labels
 
@@ -156,11 +155,8 @@ def evaluate_selection(
     (1, 1.0)
     """
     data = check_data(X)
-    shape = data.shape[1:]
-    if feature_mode is not None:
-        feature_mode = resolve_mode("feature_mode", feature_mode, len(shape))
+    n_features, feature_mode = count_features(data.shape[1:], feature_mode)
     classes, n_classes = encode_labels(labels, len(data))
-    n_features = math.prod(shape) if feature_mode is None else shape[feature_mode]
     ranking = check_features("ranking_or_support", ranking_or_support, n_features)
     is_mask = np.asarray(ranking_or_support).dtype.kind == "b"
     chosen_counts = _check_counts(counts, len(ranking), is_mask)
@@ -175,7 +171,7 @@ def evaluate_selection(
     with threadpool_limits(limits=1):
         for count in chosen_counts:
             features = ranking[:count]
-            rows = _restrict(data, features, feature_mode)
+            rows = restrict(data, features, feature_mode)
             for metric, runs in _cluster_scores(
                 rows, classes, n_clusters, seeding, seeds, list(stds)
             ).items():
@@ -213,19 +209,6 @@ def _cluster_scores(
             for metric, runs in scores.items():
                 runs.append(_CLUSTERED[metric](classes, clusters))
     return scores
-
-
-def _restrict(data: np.ndarray, features: np.ndarray, feature_mode: int | None) -> np.ndarray:
-    """The selected features as real rows."""
-    if feature_mode is None:
-        # Indexing axis by axis leaves a memory-mapped tensor where it is.
-        places: tuple[Any, ...] = np.unravel_index(features, data.shape[1:])
-        rows = data[(slice(None), *places)]
-    else:
-        rows = np.take(data, features, axis=feature_mode + 1).reshape(len(data), -1)
-    if rows.dtype.kind == "c":
-        rows = np.concatenate([rows.real, rows.imag], axis=1)
-    return np.ascontiguousarray(rows, dtype=float)
 
 
 def _check_counts(counts: Iterable[int] | None, n_ranked: int, is_mask: bool) -> tuple[int, ...]:

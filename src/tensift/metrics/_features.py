@@ -1,0 +1,66 @@
+"""Some of the features: which they are, and the samples restricted to them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tensift._modes import resolve_mode
+
+__all__ = ["check_features", "count_features", "kept_elements", "restrict"]
+
+
+def count_features(shape: tuple[int, ...], feature_mode: int | None) -> tuple[int, int | None]:
+    """How many features samples of a shape have, and the mode of features counted from 0."""
+    if feature_mode is None:
+        return math.prod(shape), None
+    mode = resolve_mode("feature_mode", feature_mode, len(shape))
+    return shape[mode], mode
+
+
+def check_features(name: str, features: ArrayLike, n_features: int) -> np.ndarray:
+    """Feature indices, from indices or from a mask of all features."""
+    values = np.asarray(features)
+    if values.dtype.kind == "b":
+        if values.size != n_features:
+            raise ValueError(f"{name} is a mask of {values.size} features; there are {n_features}")
+        values = np.flatnonzero(values)
+    if values.size == 0:
+        raise ValueError(f"{name} must name at least one feature")
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a list of feature indices, or a boolean mask of all")
+    if values.min() < 0 or values.max() >= n_features:
+        raise ValueError(f"{name} must hold indices in 0..{n_features - 1}")
+    if len(np.unique(values)) != len(values):
+        raise ValueError(f"{name} names a feature twice")
+    return values
+
+
+def restrict(data: np.ndarray, features: np.ndarray, feature_mode: int | None) -> np.ndarray:
+    """The selected features as real rows."""
+    if feature_mode is None:
+        # Indexing axis by axis leaves a memory-mapped tensor where it is.
+        places: tuple[Any, ...] = np.unravel_index(features, data.shape[1:])
+        rows = data[(slice(None), *places)]
+    else:
+        rows = np.take(data, features, axis=feature_mode + 1).reshape(len(data), -1)
+    if rows.dtype.kind == "c":
+        rows = np.concatenate([rows.real, rows.imag], axis=1)
+    return np.ascontiguousarray(rows, dtype=float)
+
+
+def kept_elements(
+    shape: tuple[int, ...], features: np.ndarray, feature_mode: int | None
+) -> np.ndarray:
+    """Which elements of a sample belong to the features, as a flat mask."""
+    if feature_mode is None:
+        mask = np.zeros(math.prod(shape), dtype=bool)
+        mask[features] = True
+        return mask
+    along = np.zeros(shape[feature_mode], dtype=bool)
+    along[features] = True
+    others = [mode for mode in range(len(shape)) if mode != feature_mode]
+    return np.broadcast_to(np.expand_dims(along, others), shape).ravel()

@@ -1,0 +1,109 @@
+"""How much the kept features repeat one another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tensift.metrics._checks import check_data
+from tensift.metrics._features import check_features, count_features, restrict
+
+__all__ = ["redundancy"]
+
+
+def redundancy(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = None) -> float:
+    """Mean absolute correlation between the kept features.
+
+    Features that are indices of a mode consist of several columns. For them it is the mean
+    square root of the RV coefficient, which for single columns is the absolute correlation.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d_1, ..., d_m)
+        The samples, with all features.
+    features : array-like
+        The kept features: different indices (flat C-order, or along ``feature_mode``), or a
+        boolean mask of all features.
+    feature_mode : int, optional
+        The mode whose indices are the features; by default every element is one.
+
+    Returns
+    -------
+    float
+        Between 0 and 1. Features that do not vary are left out; NaN where fewer than two are
+        left, which have nothing to repeat.
+
+    Notes
+    -----
+    With ``A`` and ``B`` the centred columns of two features, RV is ``||A' B||^2 / (||A A'||
+    ||B B'||)`` in Frobenius norms. A complex number counts as two columns. Pairs are visited a
+    feature at a time, so that k features need no k x k matrix.
+
+    References
+    ----------
+    P. Robert, Y. Escoufier: A unifying tool for linear multivariate statistical methods: the
+    RV-coefficient. Applied Statistics 25(3), 1976.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.metrics import redundancy
+    >>> X = np.array([[0.0, 0.0, 1.0], [1.0, -2.0, -1.0], [2.0, -4.0, -1.0], [3.0, -6.0, 1.0]])
+    >>> redundancy(X, [0, 1])
+    1.0
+    >>> round(redundancy(X, [0, 2]), 6)
+    0.0
+    """
+    data = check_data(X)
+    n_features, feature_mode = count_features(data.shape[1:], feature_mode)
+    kept = check_features("features", features, n_features)
+    columns = _centred_columns(data, kept, feature_mode)
+    if len(columns) < 2:
+        return math.nan
+    # By products of columns or of samples, whichever are fewer.
+    squares = _by_columns(columns) if columns.shape[2] <= len(data) else _by_samples(columns)
+    total = sum(float(np.sqrt(np.clip(found, 0, 1)).sum()) for found in squares)
+    return total / math.comb(len(columns), 2)
+
+
+def _centred_columns(
+    data: np.ndarray, features: np.ndarray, feature_mode: int | None
+) -> np.ndarray:
+    """The features that vary, as centred columns of largest modulus one: (feature, n, column)."""
+    rows = restrict(data, features, feature_mode)
+    if feature_mode is None:
+        columns = rows.reshape(len(data), -1, len(features)).transpose(2, 0, 1)
+    else:
+        before = math.prod(data.shape[1 : feature_mode + 1])
+        apart = rows.reshape(len(data), -1, before, len(features), _after(data, feature_mode))
+        columns = apart.transpose(3, 0, 1, 2, 4).reshape(len(features), len(data), -1)
+    columns = columns - columns[:, :1]  # what is constant becomes zero, exactly
+    peaks = np.abs(columns).max(axis=(1, 2))
+    columns = columns[peaks > 0] / peaks[peaks > 0, None, None]
+    return np.asarray(columns - columns.mean(axis=1, keepdims=True))
+
+
+def _after(data: np.ndarray, feature_mode: int) -> int:
+    return math.prod(data.shape[feature_mode + 2 :])
+
+
+def _by_columns(columns: np.ndarray) -> Iterator[np.ndarray]:
+    """RV of each feature with those after it, from products of columns."""
+    n_features, n_samples, width = columns.shape
+    norms = np.linalg.norm(columns.swapaxes(1, 2) @ columns, axis=(1, 2))
+    flat = (columns / np.sqrt(norms)[:, None, None]).swapaxes(0, 1).reshape(n_samples, -1)
+    for place in range(1, n_features):
+        own, others = flat[:, (place - 1) * width : place * width], flat[:, place * width :]
+        products = (own.T @ others).reshape(width, -1, width)
+        yield np.sum(products**2, axis=(0, 2))
+
+
+def _by_samples(columns: np.ndarray) -> Iterator[np.ndarray]:
+    """RV of each feature with those after it, from products of samples."""
+    grams = (columns @ columns.swapaxes(1, 2)).reshape(len(columns), -1)
+    grams /= np.linalg.norm(grams, axis=1, keepdims=True)
+    for place in range(1, len(grams)):
+        yield grams[place:] @ grams[place - 1]
