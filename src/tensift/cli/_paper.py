@@ -24,6 +24,7 @@ __all__ = ["add_parser", "run"]
 
 _CELLS = "cells.jsonl"
 _FIGURES = ("png", "svg")
+_SUFFIXES = ("csv", "md", "json", *_FIGURES)
 
 _DESCRIPTION = """\
 Make the tables and figures of the paper's experiments section, beside the numbers it prints.
@@ -112,7 +113,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         console.say(f"not at hand: {name} ({reason})")
     if not study.sets:
         raise ValueError("no dataset is at hand; pass --fast to run on bundled data")
-    store = CellStore(folder / _CELLS)
+    store = _open_store(folder, chosen)
     for experiment in chosen:
         report = run_experiment(
             experiment, study, store, n_jobs=arguments.jobs, progress=console.progress
@@ -152,15 +153,31 @@ def _study(arguments: argparse.Namespace) -> Study:
     return Study.of_the_paper(arguments.sets, **extent)
 
 
+def _open_store(folder: Path, chosen: list[Experiment]) -> CellStore:
+    """What is done; a folder without it is not ours, and nothing in it is replaced."""
+    cells = folder / _CELLS
+    if not cells.exists():
+        names = [f"{one.name}.{suffix}" for one in chosen for suffix in _SUFFIXES]
+        if present := [name for name in names if (folder / name).exists()]:
+            raise FileExistsError(
+                f"{folder / present[0]} exists and is not of an earlier run; choose another folder "
+                "with --output"
+            )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            cells.touch()
+        except OSError as error:
+            raise OSError(f"cannot write {cells}: {error.strerror or error}") from None
+    return CellStore(cells)
+
+
 def _write(folder: Path, experiment: Experiment, report: Report, study: Study) -> list[str]:
     """Write what an experiment came to; its earlier files are replaced, all at once."""
     stem = experiment.name
     tables = report.csv(stem)
     pictures = [f"{stem}.{suffix}" for suffix in _FIGURES]
     own = {*tables, *pictures, f"{stem}.md", f"{stem}.json"}
-    # The folder is ours if it has our cells; elsewhere nothing of the user's is replaced.
-    ours = (folder / f"{stem}.json").exists() or (folder / _CELLS).exists()
-    with OutputFolder(folder, own, overwrite=ours) as output:
+    with OutputFolder(folder, own, overwrite=True) as output:
         for name, text in tables.items():
             output.write_text(name, text)
         if report.draw is not None:
