@@ -150,7 +150,9 @@ def _draw(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
                 ax.set_xlabel("features kept")
     methods = [row["method"] for row in rows] + list(handles)
     ordered = [handles[label] for label in dict.fromkeys(methods) if label in handles]
-    figure.legend(handles=ordered, loc="outside lower center", ncols=6, frameon=False)
+    columns = int(figure.get_figwidth() / 1.9)
+    figure.legend(handles=ordered, loc="outside lower center", ncols=columns, frameon=False)
+    figure.align_ylabels()
 
 
 def _draw_panel(ax: Axes, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
