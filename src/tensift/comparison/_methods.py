@@ -1,0 +1,150 @@
+"""Which selectors to compare: names, estimators, and what they are to be given."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import joblib
+from sklearn.base import clone
+
+from tensift.selectors import SelectorInfo, TensorSelector, list_selectors
+
+__all__ = ["Method", "Selectors", "resolve_methods"]
+
+Selectors = str | Iterable[str | TensorSelector] | Mapping[str, str | TensorSelector] | None
+
+RANDOM, VARIANCE = "RandomSelector", "VarianceSelector"
+# Quick, and each of another kind: sparse tensor PCA, sparse PCA, spectral clustering, graph.
+_DEFAULT = ("STPCASelector", "SPCAFS", "MCFS", "LaplacianScore")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A selector under a name, with all parameters but its seed.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in tables.
+    estimator : TensorSelector
+        Never fitted itself.
+    random : bool
+        Whether its result depends on a seed that it was not given.
+    """
+
+    name: str
+    estimator: TensorSelector
+    random: bool
+
+    def seeded(self, seed: int) -> TensorSelector:
+        """A fresh estimator."""
+        estimator: TensorSelector = clone(self.estimator)
+        if estimator.get_params(deep=False).get("random_state", seed) is None:
+            estimator.set_params(random_state=seed)
+        return estimator
+
+    @cached_property
+    def identity(self) -> list[str]:
+        """The class and a checksum of all parameters: what tells results apart."""
+        kind = type(self.estimator)
+        try:
+            parameters = joblib.hash(self.estimator.get_params())
+        except Exception as error:
+            raise ValueError(
+                f"{self.name} has a parameter that has no checksum ({error}); give numbers, words "
+                "or arrays"
+            ) from None
+        return [f"{kind.__module__}.{kind.__qualname__}", parameters]
+
+
+def resolve_methods(
+    selectors: Selectors, n_features_to_select: int, feature_mode: int | None, **settings: Any
+) -> list[Method]:
+    """The methods to compare, random selection and variance always among them.
+
+    Parameters
+    ----------
+    selectors : None, "all", names, estimators, or a mapping from names to either
+        What to compare.
+    n_features_to_select, feature_mode
+        Given to all.
+    **settings
+        Given to those selectors of the registry that have them.
+    """
+    methods: dict[str, Method] = {}
+    for name, selector in _named(selectors):
+        if isinstance(selector, str):
+            info = _find(selector)
+            settings_of_it = {"feature_mode": feature_mode, **settings}
+            estimator = info.make(n_features_to_select, **settings_of_it)
+            method = Method(name or info.name, estimator, info.random)
+        elif isinstance(selector, TensorSelector):
+            method = _of_estimator(name, selector, n_features_to_select, feature_mode)
+        else:
+            raise TypeError(
+                "selectors must be names or tensift's estimators; got "
+                f"{selector if isinstance(selector, type) else type(selector).__name__}"
+            )
+        if method.name in methods:
+            raise ValueError(
+                f"selectors has {method.name} twice; give a dict of names to tell them apart"
+            )
+        methods[method.name] = method
+    for baseline in (VARIANCE, RANDOM):
+        if baseline not in methods:
+            info = _find(baseline)
+            estimator = info.make(n_features_to_select, feature_mode=feature_mode)
+            methods[baseline] = Method(baseline, estimator, info.random)
+        elif type(methods[baseline].estimator) is not _find(baseline).selector:
+            raise ValueError(f"selectors calls another selector {baseline}; give it another name")
+    return list(methods.values())
+
+
+def _named(selectors: Selectors) -> list[tuple[str | None, Any]]:
+    if selectors is None:
+        return [(None, name) for name in _DEFAULT]
+    if isinstance(selectors, str):
+        if _plain(selectors) != "all":
+            return [(None, selectors)]
+        return [(None, info.name) for info in list_selectors()]
+    if isinstance(selectors, Mapping):
+        return list(selectors.items())
+    if isinstance(selectors, TensorSelector):
+        return [(None, selectors)]
+    return [(None, selector) for selector in selectors]
+
+
+def _of_estimator(
+    name: str | None, selector: TensorSelector, n_features: int, feature_mode: int | None
+) -> Method:
+    estimator = clone(selector)
+    estimator.set_params(n_features_to_select=n_features, feature_mode=feature_mode)
+    known = [info for info in list_selectors() if info.selector is type(selector)]
+    parameters = estimator.get_params(deep=False)
+    unseeded = "random_state" in parameters and parameters["random_state"] is None
+    random = unseeded and (not known or known[0].random)
+    return Method(name or type(selector).__name__, estimator, random)
+
+
+def _plain(name: str) -> str:
+    """A name without case, hyphens and spaces."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def _find(name: str) -> SelectorInfo:
+    """A selector by the name of its class, with or without "Selector", or by its authors' name."""
+    known: dict[str, SelectorInfo] = {}
+    for info in list_selectors():
+        plain = _plain(info.name)
+        known |= {plain: info, plain.removesuffix("selector"): info, _plain(info.paper_name): info}
+    if _plain(name) in known:
+        return known[_plain(name)]
+    near = difflib.get_close_matches(_plain(name), known, n=3, cutoff=0.5)
+    meant = dict.fromkeys(known[plain].name for plain in near)
+    there_are = ", ".join(info.name for info in list_selectors())
+    hint = f"did you mean {' or '.join(meant)}? " if meant else ""
+    raise ValueError(f"there is no selector {name!r}; {hint}There are {there_are}")

@@ -1,0 +1,231 @@
+"""What a comparison of selectors has found, and how to say it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensift._tables import to_markdown
+from tensift.comparison._methods import RANDOM, VARIANCE
+from tensift.comparison._tasks import LABELLED
+from tensift.metrics import StabilityEstimate
+
+__all__ = ["SelectorComparison"]
+
+_CLEARLY = 0.9  # of the half-samples
+
+
+@dataclass(frozen=True, eq=False)
+class SelectorComparison:
+    """Selectors side by side on the same data: the result of `compare_selectors`.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        All that were compared, also those that failed.
+    n_features, n_features_to_select : int
+        How many features there are, and how many were asked for.
+    feature_shape : tuple of int
+        The shape of a sample.
+    feature_mode : int or None
+        The mode whose indices are the features; None if every element is one.
+    features : dict of str to ndarray
+        What each method keeps on all samples, best first; of several seeds, from the first.
+    scores : dict of str to ndarray
+        The scores of the same fits, laid out as the features are.
+    runs : dict of str to dict of str to ndarray
+        By measure and method, the values that means and spreads are made of:
+        ``"reconstruction_error"`` and ``"redundancy"`` of every half-sample (NaN where a method
+        failed), ``"seconds"`` of every seed, and with labels the metrics of every seed.
+    stds : dict of str to dict of str to float
+        By measure and method, one standard deviation.
+    stability : dict of str to StabilityEstimate
+        Of the selections on half-samples.
+    agreement : ndarray of shape (n_methods, n_methods)
+        Kuncheva's index between selections on all samples, the mean over pairs of different
+        seeds; NaN where there is none.
+    memory : dict of str to int
+        Bytes that a fit takes at its peak.
+    failures : dict of str to str
+        Why methods have no result, or fewer than they should.
+    notes : tuple of str
+        What else a reader should know.
+
+    Examples
+    --------
+    >>> from tensift.comparison import compare_selectors
+    >>> from tensift.datasets import load_digits
+    >>> found = compare_selectors(load_digits().data[:100], ["laplacian score"], 20, n_resamples=3)
+    >>> found.methods
+    ('LaplacianScore', 'VarianceSelector', 'RandomSelector')
+    >>> [row["n_features"] for row in found.to_rows()]
+    [20, 20, 20]
+    """
+
+    methods: tuple[str, ...]
+    n_features: int
+    n_features_to_select: int
+    feature_shape: tuple[int, ...]
+    feature_mode: int | None
+    features: dict[str, np.ndarray]
+    scores: dict[str, np.ndarray]
+    runs: dict[str, dict[str, np.ndarray]]
+    stds: dict[str, dict[str, float]]
+    stability: dict[str, StabilityEstimate]
+    agreement: np.ndarray
+    memory: dict[str, int]
+    failures: dict[str, str]
+    notes: tuple[str, ...]
+
+    def mean(self, measure: str, method: str) -> float:
+        """The mean of a measure over its runs that succeeded, NaN if there is none."""
+        values = self.runs.get(measure, {}).get(method, np.array([]))
+        values = values[~np.isnan(values)]
+        return float(values.mean()) if values.size else math.nan
+
+    def share_better_than_random(self, method: str) -> float:
+        """In which share of the half-samples a method misses less than random selection does."""
+        errors = self.runs["reconstruction_error"]
+        if method == RANDOM or method not in errors or RANDOM not in errors:
+            return math.nan
+        pairs = np.column_stack([errors[method], errors[RANDOM]])
+        pairs = pairs[~np.isnan(pairs).any(axis=1)]
+        return float(np.mean(pairs[:, 0] < pairs[:, 1])) if len(pairs) else math.nan
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dict a method, ready for ``csv.DictWriter`` or ``pandas.DataFrame``.
+
+        What there is no value of is None.
+        """
+        return [self._row(method) for method in self.methods]
+
+    def _row(self, method: str) -> dict[str, Any]:
+        kept = self.features.get(method)
+        row: dict[str, Any] = {
+            "method": method,
+            "n_features": None if kept is None else len(kept),
+            **self._mean_and_std("reconstruction_error", method),
+            "better_than_random": self.share_better_than_random(method),
+            **self._mean_and_std("redundancy", method),
+        }
+        stability = self.stability.get(method)
+        for name, field in (("", "value"), ("_low", "low"), ("_high", "high")):
+            row[f"stability{name}"] = getattr(stability, field, math.nan)
+        for metric in LABELLED:
+            if metric in self.runs:
+                row |= self._mean_and_std(metric, method)
+        row |= self._mean_and_std("seconds", method)
+        row["memory_bytes"] = self.memory.get(method)
+        row["note"] = self.failures.get(method)
+        return {key: None if _is_nan(value) else value for key, value in row.items()}
+
+    def _mean_and_std(self, measure: str, method: str) -> dict[str, float]:
+        std = self.stds.get(measure, {}).get(method, math.nan)
+        return {measure: self.mean(measure, method), f"{measure}_std": std}
+
+    def to_table(self) -> list[dict[str, str]]:
+        """One dict a method, in words for people: spreads stand beside their values."""
+        titles = {
+            "reconstruction_error": "missed",
+            "redundancy": "redundancy",
+            **{metric: metric for metric in LABELLED if metric in self.runs},
+        }
+        table = []
+        for row in self.to_rows():
+            line = {"method": row["method"]}
+            for measure, title in titles.items():
+                line[title] = _with_spread(row[measure], row[f"{measure}_std"])
+                if measure == "reconstruction_error":
+                    line["beats random"] = _percent(row["better_than_random"])
+            line["stability"] = _interval(row)
+            line["seconds"] = _with_spread(row["seconds"], row["seconds_std"])
+            memory = row["memory_bytes"]
+            line["memory (MB)"] = "–" if memory is None else f"{memory / 1e6:.3g}"
+            line["note"] = row["note"] or ""
+            table.append(line)
+        if not any(line["note"] for line in table):
+            for line in table:
+                del line["note"]
+        return table
+
+    def to_markdown(self) -> str:
+        """The table for people, the agreement between methods, and what they come to."""
+        parts = [
+            to_markdown(self.to_table()),
+            "Agreement between the selections, by Kuncheva's index (1 the same, 0 by chance):\n",
+            to_markdown([_rounded(row) for row in self.agreement_rows()]),
+            "\n".join(f"- {line}" for line in (*self.conclusions(), *self.notes)) + "\n",
+        ]
+        return "\n".join(parts)
+
+    def agreement_rows(self) -> list[dict[str, Any]]:
+        """The agreement matrix, one dict a method."""
+        rows = []
+        for name, values in zip(self.methods, self.agreement, strict=True):
+            named = zip(self.methods, values.tolist(), strict=True)
+            rows.append(
+                {"method": name, **{other: None if _is_nan(v) else v for other, v in named}}
+            )
+        return rows
+
+    def conclusions(self) -> list[str]:
+        """What the measures without labels come to, in plain sentences."""
+        errors = {name: self.mean("reconstruction_error", name) for name in self.methods}
+        fewer = [
+            name
+            for name, kept in self.features.items()
+            if len(kept) < self.n_features and not math.isnan(errors[name])
+        ]
+        if not fewer:
+            return []
+        said = []
+        best = min(fewer, key=errors.__getitem__)
+        text = f"{best} misses least of held-out samples: {self._error(best)}"
+        rivals = [name for name in (VARIANCE, RANDOM) if name in fewer and name != best]
+        if rivals:
+            beside = " and ".join(f"{name} {self._error(name)}" for name in rivals)
+            text += f", beside {beside}"
+        said.append(text + ".")
+        shares = {name: self.share_better_than_random(name) for name in fewer if name != RANDOM}
+        poor = [name for name, share in shares.items() if share < _CLEARLY]
+        if poor:
+            said.append(
+                f"Not clearly better than random selection (in fewer than {_CLEARLY:.0%} of the "
+                f"half-samples): {', '.join(poor)}."
+            )
+        elif shares:
+            said.append("All methods miss clearly less than random selection.")
+        return said
+
+    def _error(self, method: str) -> str:
+        std = self.stds["reconstruction_error"].get(method)
+        return _with_spread(self.mean("reconstruction_error", method), std)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _with_spread(value: float | None, std: float | None) -> str:
+    if value is None:
+        return "–"
+    digits = 3 if abs(value) < 10 else 1
+    return f"{value:.{digits}f}" + (f" ± {std:.{digits}f}" if std is not None else "")
+
+
+def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: f"{v:.2f}" if isinstance(v, float) else v for key, v in row.items()}
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    if row["stability"] is None:
+        return "–"
+    return f"{row['stability']:.2f} ({row['stability_low']:.2f} to {row['stability_high']:.2f})"

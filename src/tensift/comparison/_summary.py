@@ -1,0 +1,93 @@
+"""From the outcomes of all methods to the result of a comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tensift.comparison._plan import Outcome
+from tensift.comparison._result import SelectorComparison
+from tensift.comparison._tasks import LABELLED
+from tensift.metrics import StabilityEstimate, selection_agreement, selection_stability
+
+__all__ = ["summarise"]
+
+_OF_HALVES = ("reconstruction_error", "redundancy")
+
+
+def summarise(
+    outcomes: Sequence[Outcome],
+    n_features: int,
+    n_features_to_select: int,
+    feature_shape: tuple[int, ...],
+    feature_mode: int | None,
+    notes: Sequence[str],
+) -> SelectorComparison:
+    """Means, spreads, stabilities and agreements."""
+    fitted = [o for o in outcomes if all("error" not in fit for fit in o.fits)]
+    runs: dict[str, dict[str, np.ndarray]] = {
+        measure: {o.name: _values(o.halves, measure) for o in fitted} for measure in _OF_HALVES
+    }
+    runs["seconds"] = {o.name: _values(o.fits, "seconds") for o in fitted}
+    if any(o.judged for o in fitted):
+        runs |= {metric: {o.name: _values(o.judged, metric) for o in fitted} for metric in LABELLED}
+    stds = {
+        measure: {name: _std(values) for name, values in by_method.items()}
+        for measure, by_method in runs.items()
+    }
+    for metric in ("acc", "nmi"):
+        for o in fitted if metric in runs else ():
+            # Over seeds and over runs of k-means.
+            within = np.mean(_values(o.judged, f"{metric}_std") ** 2)
+            stds[metric][o.name] = math.sqrt(within + np.var(runs[metric][o.name]))
+    return SelectorComparison(
+        methods=tuple(o.name for o in outcomes),
+        n_features=n_features,
+        n_features_to_select=n_features_to_select,
+        feature_shape=feature_shape,
+        feature_mode=feature_mode,
+        features={o.name: np.array(o.fits[0]["features"]) for o in fitted},
+        scores={o.name: np.array(o.fits[0]["scores"]) for o in fitted},
+        runs=runs,
+        stds=stds,
+        stability={o.name: _stability(o, n_features) for o in fitted},
+        agreement=np.array([[_agreement(a, b, n_features) for b in outcomes] for a in outcomes]),
+        memory={o.name: o.memory["bytes"] for o in fitted if "bytes" in o.memory},
+        failures={o.name: o.failure for o in outcomes if o.failure is not None},
+        notes=tuple(notes),
+    )
+
+
+def _values(results: Sequence[dict], name: str) -> np.ndarray:
+    return np.array([result.get(name, math.nan) for result in results], dtype=float)
+
+
+def _std(values: np.ndarray) -> float:
+    """Over the runs there are; NaN if that is one."""
+    there = values[~np.isnan(values)]
+    return float(there.std()) if there.size > 1 else math.nan
+
+
+def _stability(outcome: Outcome, n_features: int) -> StabilityEstimate:
+    kept = [half["features"] for half in outcome.halves if "features" in half]
+    if len(kept) < 2:
+        return StabilityEstimate(math.nan, math.nan, math.nan, math.nan)
+    masks = np.zeros((len(kept), n_features), dtype=bool)
+    for mask, features in zip(masks, kept, strict=True):
+        mask[features] = True
+    return selection_stability(masks)
+
+
+def _agreement(a: Outcome, b: Outcome, n_features: int) -> float:
+    """The mean over pairs of fits; a method with itself, over pairs of different seeds."""
+    if any("error" in fit for fit in (*a.fits, *b.fits)):
+        return math.nan
+    values = [
+        selection_agreement(first["features"], second["features"], n_features)
+        for i, first in enumerate(a.fits)
+        for j, second in enumerate(b.fits)
+        if a is not b or i != j or len(a.fits) == 1
+    ]
+    return float(np.mean(values))

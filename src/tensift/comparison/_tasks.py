@@ -1,0 +1,211 @@
+"""The computations that a comparison is made of, each kept by itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import tracemalloc
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from tensift._version import __version__
+from tensift.comparison._limit import OverLimit, time_limit
+from tensift.comparison._methods import Method
+from tensift.metrics import evaluate_selection, redundancy
+from tensift.metrics._reconstruction import Reconstruction
+from tensift.selectors import TensorSelector
+
+__all__ = ["LABELLED", "Fit", "HalfSample", "Judgement", "Memory", "Samples", "Task"]
+
+Result = dict[str, Any]
+LABELLED = ("acc", "nmi", "silhouette", "poc")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The data, what a feature is, and the labels, which only a `Judgement` reads."""
+
+    data: np.ndarray
+    feature_mode: int | None
+    labels: np.ndarray | None = None
+
+    def compute(self, task: Task) -> Result:
+        """What `run_cells` calls, also in other processes."""
+        return task.compute(self)
+
+    def checksum(self) -> str:
+        """Of all that a fit depends on: not of the labels."""
+        digest = hashlib.sha256(f"{self.data.dtype.str} {self.data.shape}".encode())
+        for sample in self.data:
+            digest.update(sample.tobytes())
+        return f"{digest.hexdigest()} {self.feature_mode}"
+
+
+class Task(Protocol):
+    """A cell of `run_cells` that is told the data when it is computed."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def group(self) -> object: ...
+
+    def compute(self, samples: Samples) -> Result: ...
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """A fit of a method, from a seed; a failure is a result too."""
+
+    method: Method
+    checksum: str
+    seed: int
+    limit: float | None
+    kind: ClassVar[str]
+
+    @property
+    def key(self) -> str:
+        """All that the result depends on."""
+        settings = [*self.method.identity, *self._settings()]
+        return json.dumps([self.kind, __version__, self.checksum, *settings])
+
+    def _settings(self) -> list[Any]:
+        return [self.seed, self.limit]
+
+    @property
+    def group(self) -> object:
+        """Those that take about as long."""
+        return self.method.name, self.kind
+
+    def compute(self, samples: Samples) -> Result:
+        """The result, or why there is none."""
+        try:
+            return self._compute(samples)
+        except OverLimit:
+            return {"error": f"stopped after {self.limit:g} s (fit_limit)"}
+        except MemoryError:
+            return {"error": "not enough memory"}
+        except Exception as error:
+            lines = str(error).strip().splitlines()
+            return {"error": lines[0] if lines else type(error).__name__}
+
+    def _fit(self, data: np.ndarray) -> TensorSelector:
+        selector = self.method.seeded(self.seed)
+        with time_limit(self.limit):
+            selector.fit(data)
+            selector.ranking_  # noqa: B018  (some solve when a result is first read)
+        return selector
+
+    def _compute(self, samples: Samples) -> Result:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Fit(_Fitting):
+    """On all samples: what is selected, and how long it takes."""
+
+    with_scores: bool
+    kind: ClassVar[str] = "fit"
+
+    def _settings(self) -> list[Any]:
+        return [*super()._settings(), self.with_scores]
+
+    def _compute(self, samples: Samples) -> Result:
+        started = time.process_time()
+        selector = self._fit(samples.data)
+        result: Result = {"seconds": time.process_time() - started, "features": _kept(selector)}
+        if self.with_scores:
+            result["scores"] = selector.scores_.tolist()
+        return result
+
+
+@dataclass(frozen=True)
+class Memory(_Fitting):
+    """On all samples once more, since keeping account of memory takes time."""
+
+    kind: ClassVar[str] = "memory"
+
+    def _compute(self, samples: Samples) -> Result:
+        # Whoever traces already is not disturbed but for the peak.
+        tracing = tracemalloc.is_tracing()
+        if not tracing:
+            tracemalloc.start()
+        try:
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            self._fit(samples.data)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            if not tracing:
+                tracemalloc.stop()
+        return {"bytes": peak - before}
+
+
+@dataclass(frozen=True)
+class HalfSample(_Fitting):
+    """On one half of the samples, judged on the other half."""
+
+    place: int
+    shuffle: int
+    kind: ClassVar[str] = "half"
+
+    def _settings(self) -> list[Any]:
+        return [*super()._settings(), self.place, self.shuffle]
+
+    def _compute(self, samples: Samples) -> Result:
+        data, mode = samples.data, samples.feature_mode
+        order = np.random.default_rng([self.shuffle, self.place]).permutation(len(data))
+        learning, test = np.sort(order[: len(data) // 2]), np.sort(order[len(data) // 2 :])
+        features = np.array(_kept(self._fit(data[learning])))
+        missed, total = Reconstruction(data, features, mode).missed(learning, test)
+        return {
+            "features": features.tolist(),
+            "reconstruction_error": missed / total if total > 0 else float("nan"),
+            "redundancy": redundancy(data[test], features, feature_mode=mode),
+        }
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A selection by the labels, which the method has not seen."""
+
+    features: tuple[int, ...]
+    checksum: str
+    labels: str
+    n_repeats: int
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """All that the result depends on."""
+        return json.dumps(["labels", __version__, *vars(self).values()])
+
+    @property
+    def group(self) -> object:
+        """All judgements take about as long."""
+        return "labels"
+
+    def compute(self, samples: Samples) -> Result:
+        """Means and spreads of the metrics that need labels."""
+        assert samples.labels is not None
+        found = evaluate_selection(
+            samples.data,
+            samples.labels,
+            np.array(self.features),
+            counts=[len(self.features)],
+            n_repeats=self.n_repeats,
+            random_state=self.seed,
+            feature_mode=samples.feature_mode,
+            metrics=LABELLED,
+        )
+        return found.to_rows()[0]
+
+
+def _kept(selector: TensorSelector) -> list[int]:
+    """The selected features, best first."""
+    count = int(selector.get_support().sum())
+    features: list[int] = np.asarray(selector.ranking_)[:count].tolist()
+    return features
