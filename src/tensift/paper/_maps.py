@@ -38,6 +38,8 @@ _NOTES = (
     "The paper prints no numbers here. What it says of background pixels is measured by `dull`: "
     "the share of the selected pixels whose variance over the samples is below the median of all "
     "pixels (half of a random selection)",
+    "Selected pixels `of score 0` are none that the method prefers: it has run out of others, and "
+    "takes the first by index, column by column, as the authors' program does",
 )
 
 
@@ -139,6 +141,7 @@ def _summary(one: _Map) -> dict[str, Any]:
         "data": one.data.name,
         "method": one.contender.label,
         "features": int(one.support.sum()),
+        "of score 0": int((one.scores[one.support] == 0).sum()),
         "NMI, %": 100 * one.nmi,
         "accuracy, %": 100 * one.acc,
         "dull, %": 100 * float((variance[one.support] < np.median(variance)).mean()),
@@ -186,7 +189,7 @@ def _draw_pair(axes: Sequence[Axes], one: _Map) -> None:
         one.scores, cmap=SCORE_MAP, vmin=min(0.0, float(one.scores.min())), vmax=top or 1.0,
         interpolation="nearest",
     )  # fmt: skip
-    scores.set_title("scores", fontsize=9, color="0.35")
+    scores.set_title("scores" if one.scores.any() else "scores: all 0", fontsize=9, color="0.35")
     SelectedFeaturesDisplay(_sample(one.data), one.support).plot(selection)
     selection.set_title(f"NMI {100 * one.nmi:.1f} %", fontsize=9)
     for ax in axes:
