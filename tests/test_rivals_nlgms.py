@@ -12,7 +12,13 @@ from scipy.sparse import csr_array
 
 from tensift.datasets import load_digits
 from tensift.selectors._nlgms import NLGMS
-from tensift.selectors._nlgms_solver import RowSparse, energy_bound, go_start, solve_nlgms
+from tensift.selectors._nlgms_solver import (
+    RowSparse,
+    energy_bound,
+    go_start,
+    nuclear_norm,
+    solve_nlgms,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -108,6 +114,30 @@ def test_solver_follows_the_transcription(plain, seed, shape, released, lambdas)
     assert_allclose(full @ full.T, truth.W @ truth.W.T, atol=1e-7)
 
 
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize(("k", "m"), [(16, 14), (30, 22), (40, 35)])
+def test_more_features_than_samples_in_the_embedding(plain, released, k, m):
+    """Directions without energy, of which all are in W, are never computed one by one."""
+    rng = np.random.default_rng(4)
+    X, W = rng.uniform(size=(12, 40)), np.linalg.qr(rng.normal(size=(40, m)))[0]
+    settings = {"released": released, "max_iter": 4, "tol": 0}
+    truth, ours = plain.fit_nlgms(X.T, W, k, **settings), solve(X, W, k, **settings)
+    assert_allclose(ours.path, truth.objective_path, rtol=1e-8)
+    assert_allclose(ours.scores, truth.scores, atol=1e-7 * truth.scores.max())
+    assert_allclose(ours.residual, truth.E.T, atol=1e-7)
+    full = ours.weights.dense(40)
+    assert_allclose(full.T @ full, np.eye(m), atol=1e-12)
+    assert_allclose(full @ full.T, truth.W @ truth.W.T, atol=1e-7)
+
+
+def test_more_directions_without_energy_than_components():
+    """Any of them are the best: W has no energy at all."""
+    X = np.random.default_rng(5).uniform(size=(8, 40))
+    embedding = solve(X, np.eye(40)[:, :10], 30, max_iter=1)
+    assert_allclose(embedding.weights.values.T @ embedding.weights.values, np.eye(10), atol=1e-12)
+    assert_allclose(embedding.weights.applied_to(X), 0, atol=1e-12)
+
+
 def test_variants_differ_where_the_program_errs(published):
     start = {"n_components": 6, "init": published.row_major(published.matrix(30, 6, 700) - 0.5)}
     intended, released = (
@@ -156,6 +186,18 @@ def test_energy_bound_is_the_largest_eigenvalue(plain):
         truth = np.linalg.eigvalsh(X.T @ L @ X)[-1]
         assert_allclose(energy_bound(X, csr_array(L)), truth, rtol=1e-12)
     assert energy_bound(np.ones((12, 200)), csr_array(L)) == pytest.approx(0, abs=1e-10)
+
+
+@pytest.mark.parametrize("smallest", [1e-2, 1e-5, 1e-9, 1e-20, 0.0])
+def test_nuclear_norm_is_accurate(smallest):
+    """Squared singular values hide small ones behind rounding; here half of them are small."""
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.normal(size=(n, 20)))[0] for n in (50, 20))
+    values = np.append(np.linspace(0.5, 1, 10), np.full(10, smallest))
+    matrix = (left * values) @ right.T
+    assert_allclose(nuclear_norm(matrix), values.sum(), rtol=1e-13)
+    assert_allclose(nuclear_norm(1e-60 * matrix), 1e-60 * values.sum(), rtol=1e-13)
+    assert nuclear_norm(np.zeros((5, 3))) == 0
 
 
 @pytest.mark.parametrize("shape", [(30, 12), (10, 25)])

@@ -108,10 +108,11 @@ class NLGMS(CountedSelector):
 
     Features that do not vary are left out of the problem and come last.
 
-    An iteration takes ``O(n^2 d + n^3 + n d m + d m^2 + k^3)`` operations, and no matrix is larger
-    than the data or ``n x n``; the authors' takes ``O(d^3)``. If ``k`` features have more than `m`
-    directions of no energy, as with far fewer samples than features, ``W`` is made of some of
-    them, the same in every run.
+    With ``r = min(n, d)`` and ``l = min(n, m)`` an iteration takes ``O(n d r + n d l + n^2 m)``
+    operations, the last of them for the neighbours, and one sparse factorisation of the graph. No
+    matrix is larger than the data or ``k x m``; the authors' takes ``O(d^3 + n^3)``. If ``k``
+    features have more than `m` directions of no energy, as with far fewer samples than features,
+    ``W`` is made of some of them, the same in every run.
 
     References
     ----------
