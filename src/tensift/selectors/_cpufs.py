@@ -107,9 +107,9 @@ class CPUFS(VectorisedSelector):
     orthonormal, that is, after the first iteration. So negative data, against which there is a
     warning, do no harm but to the meaning: factors are then negative too.
 
-    An iteration takes ``O(n d c)`` for 4 products with the data, and either one product with the
-    Gram matrix of features, ``O(d^2 c)``, for each of the 3 m steps of the classifiers, or, if
-    ``d > 2 n``, two with the data.
+    An iteration takes 4 products with the data, ``O(n d c)``, and for each of the 3 m steps of the
+    classifiers one with a quarter of the Gram matrix of features, ``O(d^2 c / 4)``. If ``d > 3 n``,
+    it takes 2 and one more for each step.
 
     References
     ----------

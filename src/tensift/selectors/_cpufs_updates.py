@@ -15,13 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tensift.selectors._cpufs_errors import (
+    ErrorsByData,
+    ErrorsByGram,
+    contract_others,
+    outer_rows,
+)
 from tensift.solvers._decoder import polar_factor
 
-__all__ = ["CPModel", "CPRun", "outer_rows"]
+__all__ = ["CPModel", "CPRun"]
 
 _XI = float(np.finfo(float).eps)
 _SWEEPS = 3  # over the classifiers, in one iteration
 _HALVINGS = 60  # of the step, in the search for one
+_FEW_SAMPLES = 3  # features a sample, above which data are less work than their Gram matrix
+_WELL_CONDITIONED = 0.01  # ratio of eigenvalues at which a Gram matrix costs no accuracy
 
 
 @dataclass
@@ -74,8 +82,8 @@ class CPModel:
         self.nonnegative = nonnegative
         n, d = rows.shape
         self._energy = float(np.vdot(rows, rows))
-        # One product with the Gram matrix does for a gradient what two with the data do.
-        self._gram = rows.T @ rows if d <= 2 * n else None
+        errors = ErrorsByGram if d <= _FEW_SAMPLES * n else ErrorsByData
+        self._errors = errors(rows, shape, n_clusters)
 
     def random_start(self, rng: np.random.RandomState, step_size: float) -> CPRun:
         """A run about to begin, drawn as the authors do."""
@@ -116,9 +124,10 @@ class CPModel:
         """The first power of 1/2 by which a step on random classifiers improves them."""
         for halvings in range(_HALVINGS):
             run = self.random_start(rng, 0.5**halvings)
-            before = self._classifier_objective(run)
-            self._improve_classifiers(run, sweeps=1, nonnegative=False)
-            if self._classifier_objective(run) < before:
+            self._errors.set_labels(run.labels, run.sample_factor)
+            before = self._classifier_value(run, self._errors.outputs(run.classifiers).T)
+            outputs = self._improve_classifiers(run, sweeps=1, nonnegative=False)
+            if self._classifier_value(run, outputs) < before:
                 return run.step_size
         return _XI
 
@@ -126,25 +135,39 @@ class CPModel:
         self, run: CPRun, max_iter: int, tol: float, report: Callable[[int], object]
     ) -> bool:
         """Take a run to its end, in place; False if it diverged."""
-        outputs = self.rows @ outer_rows(run.classifiers).T
+        # The factors' updates and the objective share what has to do with C.
+        products = self._errors.set_labels(run.labels, run.sample_factor)
+        sample_gram = run.sample_factor.T @ run.sample_factor
+        outputs = self._errors.outputs(run.classifiers).T
         for iteration in range(1, max_iter + 1):
-            self._improve_factors(run)
-            images = self.rows @ outer_rows(run.factors).T
+            self._improve_factors(run, products, sample_gram)
+            images = np.ascontiguousarray(self._errors.outputs(run.factors).T)
             target = 2 * images + 2 * self.eta * run.labels
             target -= self.mu * (self.laplacian @ run.labels)
             if not np.isfinite(target).all():
                 return False
-            run.sample_factor = polar_factor(target[None])[0]
-            labels = self.alpha * outputs + self.eta * run.sample_factor
-            labels -= self.mu / 2 * (self.laplacian @ run.sample_factor)
+            run.sample_factor = _nearest_orthonormal(target)
+            sample_gram = run.sample_factor.T @ run.sample_factor
+            smoothed = self.laplacian @ run.sample_factor
+            labels = self.alpha * outputs + self.eta * run.sample_factor - self.mu / 2 * smoothed
             run.labels = np.maximum(
                 labels / (self.alpha + self.eta), _XI if self.nonnegative else 0
             )
-            self._improve_classifiers(run, sweeps=_SWEEPS, nonnegative=self.nonnegative)
+            products = self._errors.set_labels(run.labels, run.sample_factor)
+            outputs = self._improve_classifiers(run, sweeps=_SWEEPS, nonnegative=self.nonnegative)
             if not all(np.isfinite(classifier).all() for classifier in run.classifiers):
                 return False
-            outputs = self.rows @ outer_rows(run.classifiers).T
-            run.path.append(self._objective(run, images, outputs))
+            decomposition = np.sum(sample_gram * _gram_of_products(run.factors))
+            run.path.append(
+                float(
+                    self._energy
+                    - 2 * np.vdot(run.sample_factor, images)
+                    + decomposition
+                    + self.mu * np.vdot(smoothed, run.labels)
+                    + self._classifier_value(run, outputs)
+                    + self.eta * np.sum((run.sample_factor - run.labels) ** 2)
+                )
+            )
             report(iteration)
             if tol > 0 and iteration > 1:
                 change = abs(run.path[-1] - run.path[-2])
@@ -158,72 +181,39 @@ class CPModel:
         weights = outer_rows(run.classifiers)
         return np.einsum("cd,cd->d", weights, weights)
 
-    def _improve_factors(self, run: CPRun) -> None:
-        """Multiplicative updates of all ``A_i`` in turn, which share one product with the data."""
-        products = run.sample_factor.T @ self.rows
+    def _improve_factors(self, run: CPRun, products: NDArray, sample_gram: NDArray) -> None:
+        """Multiplicative updates of all ``A_i`` in turn, given ``C^T X`` and ``C^T C``."""
         for mode, factor in enumerate(run.factors):
             others = run.factors[:mode] + run.factors[mode + 1 :]
-            gram = _gram_of_products([run.sample_factor.T, *others])
+            gram = sample_gram * _gram_of_products(others) if others else sample_gram
             pull = contract_others(products, run.factors, mode)
             run.factors[mode] = factor * pull / (gram @ factor + _XI)
 
-    def _improve_classifiers(self, run: CPRun, *, sweeps: int, nonnegative: bool) -> None:
-        """Gradient steps on all ``U_i`` in turn."""
-        residual_image = self._residual_image(run.labels.T)
+    def _improve_classifiers(
+        self, run: CPRun, *, sweeps: int, nonnegative: bool
+    ) -> NDArray[np.float64]:
+        """Gradient steps on all ``U_i`` in turn; their outputs ``H`` after that."""
         for _ in range(sweeps):
             for mode, classifier in enumerate(run.classifiers):
-                weights = outer_rows(run.classifiers)
-                gradient = residual_image(weights)
-                gradient *= 2 * self.alpha
-                gradient += weights * (self.beta / (_group_norms(weights) + _XI))
-                slope = contract_others(gradient, run.classifiers, mode)
+                error = self._errors.along(mode, run.classifiers)
+                slope = 2 * self.alpha * error.half_gradient(classifier)
+                slope += self.beta * _norm_slope(run.classifiers, mode)
                 updated = classifier - run.step_size * slope
                 run.classifiers[mode] = np.maximum(updated, 0) if nonnegative else updated
+        return np.ascontiguousarray(error.outputs(run.classifiers[-1]).T)
 
-    def _residual_image(self, labels: NDArray) -> Callable[[NDArray], NDArray]:
-        """The map from weights ``W`` to ``(H - F)^T X``, for labels ``F^T``."""
-        if self._gram is None:
-            return lambda weights: (weights @ self.rows.T - labels) @ self.rows
-        gram, fixed = self._gram, labels @ self.rows
-        return lambda weights: weights @ gram - fixed
-
-    def _classifier_objective(self, run: CPRun) -> float:
-        weights = outer_rows(run.classifiers)
-        return self._classifier_value(run, weights, self.rows @ weights.T)
-
-    def _classifier_value(self, run: CPRun, weights: NDArray, outputs: NDArray) -> float:
+    def _classifier_value(self, run: CPRun, outputs: NDArray) -> float:
         error = self.alpha * np.sum((outputs - run.labels) ** 2)
-        return float(error + self.beta * _group_norms(weights).sum())
-
-    def _objective(self, run: CPRun, images: NDArray, outputs: NDArray) -> float:
-        """The whole objective, given `images` ``X W_A^T`` of the factors and `outputs` ``H``."""
-        sample_factor, labels = run.sample_factor, run.labels
-        decomposition = _gram_of_products([sample_factor.T, *run.factors]).sum()
-        misfit = self._energy - 2 * np.vdot(sample_factor, images) + decomposition
-        smoothness = np.vdot(sample_factor, self.laplacian @ labels)
-        return float(
-            misfit
-            + self.mu * smoothness
-            + self._classifier_value(run, outer_rows(run.classifiers), outputs)
-            + self.eta * np.sum((sample_factor - labels) ** 2)
-        )
+        return float(error + self.beta * _group_norms(run.classifiers).sum())
 
 
-def outer_rows(factors: Sequence[NDArray]) -> NDArray[np.float64]:
-    """Row ``r`` of the result ``(c, d)`` is the outer product of the rows ``r`` of all factors."""
-    return reduce(
-        lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), factors
-    )
-
-
-def contract_others(values: NDArray, factors: Sequence[NDArray], mode: int) -> NDArray:
-    """Contract row ``r`` of `values` ``(c, d)`` with row ``r`` of every factor but one."""
-    n_rows = len(values)
-    for factor in reversed(factors[mode + 1 :]):
-        values = values.reshape(n_rows, -1, factor.shape[1]) @ factor[:, :, None]
-    for factor in factors[:mode]:
-        values = factor[:, None, :] @ values.reshape(n_rows, factor.shape[1], -1)
-    return values.reshape(n_rows, -1)
+def _nearest_orthonormal(target: NDArray) -> NDArray[np.float64]:
+    """The polar factor of a matrix ``(n, c)``, by its Gram matrix unless that loses digits."""
+    target = target / (np.abs(target).max() or 1.0)
+    values, vectors = np.linalg.eigh(target.T @ target)
+    if values[0] > _WELL_CONDITIONED * values[-1]:
+        return target @ ((vectors / np.sqrt(values)) @ vectors.T)
+    return polar_factor(target[None])[0]
 
 
 def _gram_of_products(factors: Sequence[NDArray]) -> NDArray[np.float64]:
@@ -231,6 +221,19 @@ def _gram_of_products(factors: Sequence[NDArray]) -> NDArray[np.float64]:
     return reduce(np.multiply, [factor @ factor.T for factor in factors])
 
 
-def _group_norms(weights: NDArray) -> NDArray[np.float64]:
-    """The norm of every feature's weights ``(c, d)``."""
-    return np.sqrt(np.einsum("cd,cd->d", weights, weights))
+def _group_norms(classifiers: Sequence[NDArray], mode: int = 0) -> NDArray[np.float64]:
+    """The norm of every feature's weights, ``(d_k, d / d_k)`` for a mode ``k``."""
+    return np.sqrt((classifiers[mode] ** 2).T @ _squares_of_others(classifiers, mode))
+
+
+def _norm_slope(classifiers: Sequence[NDArray], mode: int) -> NDArray[np.float64]:
+    """The gradient of the sum of these norms along a mode, ``(c, d_k)``."""
+    inverse = 1 / (_group_norms(classifiers, mode) + _XI)
+    return classifiers[mode] * (_squares_of_others(classifiers, mode) @ inverse.T)
+
+
+def _squares_of_others(classifiers: Sequence[NDArray], mode: int) -> NDArray[np.float64]:
+    """Squared weights, but for the mode's part in them, ``(c, d / d_k)``."""
+    ones = np.ones((len(classifiers[0]), 1))
+    others = [ones, *classifiers[:mode], *classifiers[mode + 1 :]]
+    return outer_rows(others) ** 2
