@@ -5,9 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from sklearn.linear_model import lars_path
 
 from tensift.datasets import load_digits
 from tensift.selectors._laplacian_score import LaplacianScore
+from tensift.selectors._lasso_path import first_with_weights
 from tensift.selectors._local_scatter import LocalScatter
 from tensift.selectors._mcfs import MCFS
 from tensift.selectors._ndfs import NDFS
@@ -207,6 +209,28 @@ def test_mcfs_weights_are_lasso_optima_of_the_wanted_size(n, d, count):
             correlation[active], penalty * np.sign(a[active]), atol=1e-9 * scale
         )
     np.testing.assert_allclose(selector.scores_, np.abs(selector.weights_).max(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "wanted"), [(60, 20, 8), (20, 60, 12), (30, 40, 29), (25, 9, 9)]
+)
+def test_mcfs_follows_the_plain_path(n, d, wanted):
+    """More targets than are followed together, correlated columns: many of them leave again."""
+    rng = np.random.RandomState(n + d)
+    X = rng.randn(n, d) @ (np.eye(d) + 0.5 * rng.randn(d, d))
+    Y = rng.randn(n, 20)
+    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    found = first_with_weights(X, Y, wanted)
+    returns = 0
+    for weights, y in zip(found.T, Y.T, strict=True):
+        path = lars_path(X, y, method="lasso")[2]
+        path[np.abs(path) < 1e-12 * np.abs(path).max()] = 0  # columns that have left
+        counts = np.count_nonzero(path, axis=0)
+        reached = np.flatnonzero(counts >= wanted)
+        turn = reached[0] if len(reached) else -1
+        returns += np.any(np.diff(counts[:turn]) < 0)
+        np.testing.assert_allclose(weights, path[:, turn], atol=1e-8 * np.abs(path).max())
+    assert returns or wanted == 8
 
 
 def test_mcfs_with_duplicated_features():
