@@ -10,7 +10,7 @@ import pytest
 
 import tensift
 from tensift import STPCASelector
-from tensift.cli import _select, main
+from tensift.cli import _figures, main
 from tensift.cli._output import OutputFolder
 
 X = np.random.default_rng(0).normal(size=(30, 4, 5))
@@ -256,7 +256,7 @@ def test_without_matplotlib_it_says_so_before_the_work(here, capsys, monkeypatch
     def missing():
         raise ImportError('tensift.plotting needs matplotlib: pip install "tensift[plot]"')
 
-    monkeypatch.setattr(_select, "require_matplotlib", missing)
+    monkeypatch.setattr(_figures, "require_matplotlib", missing)
     before = everything(here)
     line = fails(capsys, "select", "x.npy", "-k", "3")
     assert 'pip install "tensift[plot]", or pass --no-figure' in line

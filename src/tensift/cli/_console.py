@@ -28,9 +28,9 @@ class Console:
         """Print an error, quiet or not."""
         print(f"tensift: error: {text}", file=sys.stderr)
 
-    def progress(self, title: str, total: int) -> Callable[[int], None]:
-        """Return a function that is told how much is done."""
-        return (lambda done: None) if self.quiet else progress_bar(title, total)
+    def progress(self, title: str, total: int) -> Callable[..., None]:
+        """Return a function that is told how much is done, as `progress_bar` does."""
+        return _ignore if self.quiet else progress_bar(title, total)
 
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
@@ -47,6 +47,10 @@ class Console:
                 warnings.simplefilter("default", category)
             warnings.showwarning = show
             yield
+
+
+def _ignore(*_: object) -> None:
+    pass
 
 
 def format_bytes(count: float) -> str:

@@ -6,14 +6,24 @@ import contextlib
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
+from tensift.plotting._matplotlib import require_matplotlib
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "figure_for_file", "save_figure"]
+__all__ = ["FORMATS", "figure_for_file", "require_figures", "save_figure"]
 
 FORMATS = ("png", "svg", "pdf")
 # Files would otherwise carry the time of day.
 _NO_DATES: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def require_figures() -> None:
+    """Say that matplotlib is missing, and how to go on without it."""
+    try:
+        require_matplotlib()
+    except ImportError as error:
+        raise ImportError(f"{error}, or pass --no-figure") from None
 
 
 @contextlib.contextmanager

@@ -11,17 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from tensift.cli._arguments import mode_or_none
 from tensift.cli._console import Console
 from tensift.datasets import TensorDataset, read_tensor
 
 __all__ = [
+    "add_feature_mode",
     "add_input_arguments",
     "describe_file",
+    "feature_mode_of",
     "in_chunks",
     "read_arguments",
     "read_input",
 ]
 
+_FROM_FILE = object()
 _CHUNK_BYTES = 2**25  # of samples in memory at once
 _HASHED_UP_TO = 2**30  # bytes: a second or two of work
 
@@ -49,6 +53,21 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|FILE",
         help="the array, column or file that holds class labels: set aside, never used to select",
     )
+
+
+def add_feature_mode(group: Any) -> None:
+    """Add the option that says what a feature is."""
+    group.add_argument(
+        "--feature-mode", type=mode_or_none, metavar="MODE", default=_FROM_FILE,
+        help="the mode whose indices are the features, or none for elements (default: what the "
+        "file says, else none)",
+    )  # fmt: skip
+
+
+def feature_mode_of(arguments: argparse.Namespace, dataset: TensorDataset) -> int | None:
+    """The mode of features: what was asked for, else what the file says."""
+    mode: int | None = arguments.feature_mode
+    return dataset.feature_mode if mode is _FROM_FILE else mode
 
 
 def read_arguments(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -36,7 +36,8 @@ class OutputFolder:
         self.overwrite = overwrite
         self.written: list[str] = []
 
-    def __enter__(self) -> Self:
+    def check(self) -> None:
+        """Raise what stands in the way of writing, as far as that is known without trying."""
         if self.path.exists() and not self.path.is_dir():
             raise FileExistsError(f"cannot write to {self.path}: it is not a folder")
         present = [name for name in self.names if (self.path / name).exists()]
@@ -47,6 +48,9 @@ class OutputFolder:
             )
         if in_the_way := [name for name in present if (self.path / name).is_dir()]:
             raise IsADirectoryError(f"cannot write {self.path / in_the_way[0]}: it is a folder")
+
+    def __enter__(self) -> Self:
+        self.check()
         self._made = [f for f in (self.path, *self.path.parents) if not f.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)

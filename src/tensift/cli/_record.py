@@ -19,7 +19,7 @@ from tensift.cli._input import describe_file, read_arguments
 from tensift.datasets import TensorDataset
 from tensift.plotting._names import ModeNames
 
-__all__ = ["python_line", "ranking_table", "settings_of", "versions"]
+__all__ = ["describe_input", "python_line", "ranking_table", "settings_of", "versions"]
 
 
 def ranking_table(selector: STPCASelector, names: ModeNames) -> str:
@@ -58,16 +58,21 @@ def settings_of(
         for spec in arguments.transform
     ]
     return {
-        "input": {
-            **describe_file(arguments.input),
-            "options": read_arguments(arguments),
-            "shape": list(dataset.data.shape),
-            "dtype": str(dataset.data.dtype),
-        },
+        "input": describe_input(arguments, dataset),
         "parameters": {**parameters, "transform": transforms},
         "n_selected": int(selector.get_support().sum()),
         "python": python_line(arguments, selector),
         "versions": versions(),
+    }
+
+
+def describe_input(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
+    """Which file was read, how, and what was in it."""
+    return {
+        **describe_file(arguments.input),
+        "options": read_arguments(arguments),
+        "shape": list(dataset.data.shape),
+        "dtype": str(dataset.data.dtype),
     }
 
 

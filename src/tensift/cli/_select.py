@@ -16,24 +16,27 @@ from tensift import STPCASelector
 from tensift.algebra import is_data_driven
 from tensift.cli._arguments import (
     count_or_share,
-    mode_or_none,
     non_negative,
     positive_int,
     transform_names,
 )
 from tensift.cli._console import Console, format_shape
-from tensift.cli._figures import FORMATS, figure_for_file, save_figure
-from tensift.cli._input import add_input_arguments, in_chunks, read_input
+from tensift.cli._figures import FORMATS, figure_for_file, require_figures, save_figure
+from tensift.cli._input import (
+    add_feature_mode,
+    add_input_arguments,
+    feature_mode_of,
+    in_chunks,
+    read_input,
+)
 from tensift.cli._output import OutputFolder
 from tensift.cli._record import python_line, ranking_table, settings_of
 from tensift.datasets import TensorDataset
 from tensift.plotting import SelectionDisplay
-from tensift.plotting._matplotlib import require_matplotlib
 from tensift.plotting._names import ModeNames
 
 __all__ = ["add_parser", "run"]
 
-_FROM_FILE = object()
 _TABLES = ("scores.npy", "selected.npy", "ranking.csv", "settings.json")
 _TOP = 5
 _IMPORTS = "from tensift import STPCASelector; from tensift.datasets import read_tensor"
@@ -116,11 +119,7 @@ def _add_method_arguments(group: Any) -> None:
         "--solver", choices=("paper", "exact"), default="paper",
         help="the authors' iteration, or the certified optimum (default: paper)",
     )  # fmt: skip
-    group.add_argument(
-        "--feature-mode", type=mode_or_none, metavar="MODE", default=_FROM_FILE,
-        help="the mode whose indices are the features, or none for elements (default: what the "
-        "file says, else none)",
-    )  # fmt: skip
+    add_feature_mode(group)
     group.add_argument(
         "--score", choices=("operator", "energy"), default="operator",
         help="the weight in the reconstruction, or that times the feature's spread, which tells "
@@ -172,7 +171,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Run the command."""
     started = time.perf_counter()
     if not arguments.no_figure:
-        _require_figures()
+        require_figures()
     folder = arguments.output or Path(f"{arguments.input.stem}-tensift")
     names = (*_TABLES, *(f"selection.{suffix}" for suffix in FORMATS))
     dataset = read_input(arguments)
@@ -196,21 +195,13 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.say(f"          {python_line(arguments, selector)}")
 
 
-def _require_figures() -> None:
-    try:
-        require_matplotlib()
-    except ImportError as error:
-        raise ImportError(f"{error}, or pass --no-figure") from None
-
-
 def _parameters(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
     """The parameters of the selector, checked against the shape of the data."""
-    feature_mode = arguments.feature_mode
-    if feature_mode is _FROM_FILE:
-        feature_mode = dataset.feature_mode
+    feature_mode = feature_mode_of(arguments, dataset)
     shape = dataset.feature_shape
-    by_mode = feature_mode is not None and -len(shape) <= feature_mode < len(shape)
-    total = shape[feature_mode] if by_mode else math.prod(shape)
+    total = math.prod(shape)
+    if feature_mode is not None and -len(shape) <= feature_mode < len(shape):
+        total = shape[feature_mode]
     wanted = arguments.n_features_to_select
     if isinstance(wanted, int) and wanted > total:
         raise ValueError(

@@ -118,7 +118,7 @@ def compare_selectors(
     >>> found = compare_selectors(X, ["STPCASelector", "Laplacian Score"], 20, n_resamples=4)
     >>> found.methods
     ('STPCASelector', 'LaplacianScore', 'VarianceSelector', 'RandomSelector')
-    >>> found.share_better_than_random("STPCASelector")
+    >>> found.share_better("STPCASelector")
     1.0
     """
     data = check_data(X)

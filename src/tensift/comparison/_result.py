@@ -87,12 +87,12 @@ class SelectorComparison:
         values = values[~np.isnan(values)]
         return float(values.mean()) if values.size else math.nan
 
-    def share_better_than_random(self, method: str) -> float:
-        """In which share of the half-samples a method misses less than random selection does."""
+    def share_better(self, method: str, than: str = RANDOM) -> float:
+        """In which share of the half-samples a method misses less than another; NaN without any."""
         errors = self.runs["reconstruction_error"]
-        if method == RANDOM or method not in errors or RANDOM not in errors:
+        if method == than or method not in errors or than not in errors:
             return math.nan
-        pairs = np.column_stack([errors[method], errors[RANDOM]])
+        pairs = np.column_stack([errors[method], errors[than]])
         pairs = pairs[~np.isnan(pairs).any(axis=1)]
         return float(np.mean(pairs[:, 0] < pairs[:, 1])) if len(pairs) else math.nan
 
@@ -109,7 +109,7 @@ class SelectorComparison:
             "method": method,
             "n_features": None if kept is None else len(kept),
             **self._mean_and_std("reconstruction_error", method),
-            "better_than_random": self.share_better_than_random(method),
+            "better_than_random": self.share_better(method),
             **self._mean_and_std("redundancy", method),
         }
         stability = self.stability.get(method)
@@ -190,7 +190,9 @@ class SelectorComparison:
             beside = " and ".join(f"{name} {self._error(name)}" for name in rivals)
             text += f", beside {beside}"
         said.append(text + ".")
-        shares = {name: self.share_better_than_random(name) for name in fewer if name != RANDOM}
+        if VARIANCE in fewer and not any(self.share_better(m, VARIANCE) >= _CLEARLY for m in fewer):
+            said.append("None misses clearly less than variance selection does.")
+        shares = {name: self.share_better(name) for name in fewer if name != RANDOM}
         poor = [name for name, share in shares.items() if share < _CLEARLY]
         if poor:
             said.append(

@@ -1,6 +1,7 @@
 """Pictures of selections and decompositions, by scikit-learn's Displays. They need matplotlib."""
 
 from tensift.plotting._channel_ranking import ChannelRankingDisplay
+from tensift.plotting._comparison import ComparisonDisplay
 from tensift.plotting._component_map import ComponentMapDisplay
 from tensift.plotting._components import ComponentsDisplay
 from tensift.plotting._convergence import ConvergenceDisplay
@@ -15,6 +16,7 @@ from tensift.plotting._selection import SelectionDisplay
 
 __all__ = [
     "ChannelRankingDisplay",
+    "ComparisonDisplay",
     "ComponentMapDisplay",
     "ComponentsDisplay",
     "ConvergenceDisplay",

@@ -1,0 +1,297 @@
+"""Selectors side by side: what they keep, how good it is, and what it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.comparison import SelectorComparison
+from tensift.plotting._matplotlib import ACCENT, BLUE, new_figure, tidy
+from tensift.plotting._names import ModeNames
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["ComparisonDisplay"]
+
+_BASELINES = ("VarianceSelector", "RandomSelector", "AllFeatures")
+_GREY = "0.45"
+_PANELS = {
+    "reconstruction_error": "missed of held-\nout samples ↓",
+    "stability": "stability ↑",
+    "redundancy": "redundancy",
+    "acc": "clustering\naccuracy ↑",
+    "nmi": "mutual\ninformation ↑",
+    "silhouette": "silhouette\nof classes ↑",
+    "poc": "proportion\ncorrect ↑",
+    "seconds": "seconds\na fit ↓",
+}
+_MAPS_IN_A_ROW = 8
+_NUMBERS_UP_TO = 8  # methods: more would be too small to read
+_TITLE: dict[str, Any] = {"fontsize": "medium", "color": "0.25", "ha": "left"}
+
+
+class ComparisonDisplay:
+    """Selected features of every method, measures with their spreads, and agreement.
+
+    Parameters
+    ----------
+    comparison : SelectorComparison
+        What `compare_selectors` found.
+    title : str, optional
+        A line above all; by default how many features are kept.
+    dims : sequence of str, optional
+        The names of the modes of a sample.
+    coords : mapping of str to array-like, optional
+        The names along a mode, by the mode's name.
+
+    Attributes
+    ----------
+    map_axes_ : list of matplotlib Axes
+        Where selected features were drawn: one a method, or one for all if features lie in a row.
+    measure_axes_ : dict of str to matplotlib Axes
+        Where each measure was drawn.
+    agreement_ax_ : matplotlib Axes
+        Where the agreement was drawn.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from tensift.comparison import compare_selectors
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.plotting import ComparisonDisplay
+    >>> digits = load_digits()
+    >>> found = compare_selectors(digits.data[:100], ["stpca"], 20, n_resamples=3)
+    >>> display = ComparisonDisplay(found, dims=digits.dims).plot(Figure())
+    >>> list(display.measure_axes_)
+    ['reconstruction_error', 'stability', 'redundancy', 'seconds']
+    """
+
+    def __init__(
+        self,
+        comparison: SelectorComparison,
+        *,
+        title: str | None = None,
+        dims: Sequence[str] | None = None,
+        coords: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.comparison = comparison
+        self.title = title
+        self.dims = dims
+        self.coords = coords
+
+    def plot(self, figure: Figure | None = None) -> ComparisonDisplay:
+        """Draw all parts.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            An empty figure to draw in, which gets the size it needs; by default a new one.
+
+        Returns
+        -------
+        ComparisonDisplay
+        """
+        found = self.comparison
+        names = ModeNames(found.feature_shape, self.dims, self.coords)
+        self.figure_ = figure = new_figure(figure)
+        figure.set_layout_engine("constrained")
+        n_methods = len(found.methods)
+        as_images = found.feature_mode is None and len(found.feature_shape) > 1
+        n_panels = sum(measure in found.runs or measure == "stability" for measure in _PANELS)
+        width = 3.2 + 1.5 * n_panels + 0.26 * n_methods
+        lower = 1.5 + 0.26 * n_methods
+        if as_images:
+            n_columns = min(_MAPS_IN_A_ROW, len(found.scores))
+            tall, wide = _image_shape(found.feature_shape)
+            rows = math.ceil(len(found.scores) / n_columns)
+            upper = 0.5 + rows * (0.3 + min(width / n_columns, 1.9) * min(tall / wide, 1.5))
+        else:
+            upper = 1.1 + 0.26 * n_methods
+        figure.set_size_inches(width, upper + lower)
+        parts: Any = figure.subfigures(2, 1, height_ratios=[upper, lower])
+        kept, judged = parts
+        if as_images:
+            self.map_axes_ = _draw_maps(kept, found, names, n_columns)
+        else:
+            self.map_axes_ = [_draw_strip(kept, found, names)]
+        self._draw_measures(judged, n_panels)
+        text = f"{found.n_features_to_select} of {found.n_features} features kept"
+        figure.suptitle(
+            text if self.title is None else self.title, x=0.01, ha="left", fontweight="bold"
+        )
+        return self
+
+    def _draw_measures(self, place: SubFigure, n_panels: int) -> None:
+        found = self.comparison
+        n_methods = len(found.methods)
+        axes: Any = place.subplots(
+            1, n_panels + 1, width_ratios=[1.5] * n_panels + [0.4 + 0.26 * n_methods]
+        )
+        place.suptitle(
+            "Measures: dots are half-samples or seeds, bars a standard deviation (for stability "
+            "95 %), dashes random",
+            x=0.01,
+            **_TITLE,
+        )
+        shown = [m for m in _PANELS if m in found.runs or m == "stability"]
+        self.measure_axes_ = dict(zip(shown, axes[:-1], strict=True))
+        for place_of_it, (measure, ax) in enumerate(self.measure_axes_.items()):
+            _draw_measure(ax, found, measure)
+            names = found.methods if place_of_it == 0 else [""] * n_methods
+            ax.set_yticks(range(n_methods), names)
+        self.agreement_ax_ = axes[-1]
+        _draw_agreement(self.agreement_ax_, found)
+
+
+def _image_shape(shape: Sequence[int]) -> tuple[int, int]:
+    tall, wide = (shape[mode] for mode in _image_modes(shape))
+    return tall, wide
+
+
+def _image_modes(shape: Sequence[int]) -> tuple[int, int]:
+    """The two longest modes, in their own order."""
+    first, second = sorted(sorted(range(len(shape)), key=lambda mode: -shape[mode])[:2])
+    return first, second
+
+
+def _draw_maps(
+    place: SubFigure, found: SelectorComparison, names: ModeNames, n_columns: int
+) -> list[Axes]:
+    """The score map of every method, the kept features coloured."""
+    n_rows = math.ceil(len(found.scores) / n_columns)
+    axes: list[Axes] = list(place.subplots(n_rows, n_columns, squeeze=False).ravel())
+    vertical, horizontal = _image_modes(found.feature_shape)
+    others = tuple(m for m in range(len(found.feature_shape)) if m not in (vertical, horizontal))
+    across = ", ".join(names.title(mode) for mode in others)
+    largest = f", the largest over {across}" if others else ""
+    place.suptitle(
+        f"Scores{largest}, each on a scale of its own; the kept features are orange", x=0.01,
+        **_TITLE,
+    )  # fmt: skip
+    for ax, (method, scores) in zip(axes, found.scores.items(), strict=False):
+        kept = np.zeros(scores.size, dtype=bool)
+        kept[found.features[method]] = True
+        anywhere = np.asarray(kept.reshape(scores.shape).any(axis=others))
+        _draw_map(ax, scores.max(axis=others), anywhere)
+        ax.set_title(method, fontsize="small", color=_colour(method))
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_color("0.8")
+    for ax in axes[len(found.scores) :]:
+        ax.set_axis_off()
+    return axes[: len(found.scores)]
+
+
+def _draw_map(ax: Axes, scores: NDArray, kept: NDArray[np.bool_]) -> None:
+    from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+
+    # Grey without its darker half, on which orange would not show.
+    pale = LinearSegmentedColormap.from_list("pale", ["0.97", "0.35"])
+    tall, wide = scores.shape
+    aspect: Any = "equal" if max(tall, wide) <= 4 * min(tall, wide) else "auto"
+    common: dict[str, Any] = {"aspect": aspect, "interpolation": "nearest"}
+    ax.imshow(scores, cmap=pale, vmin=min(0.0, float(scores.min())), **common)
+    orange = np.ma.masked_where(~kept, kept)
+    ax.imshow(orange, cmap=ListedColormap([ACCENT]), alpha=0.8, **common)
+
+
+def _draw_strip(place: SubFigure, found: SelectorComparison, names: ModeNames) -> Axes:
+    """Features in a row: a line a method, the kept ones coloured."""
+    ax: Axes = place.subplots()
+    mode = found.feature_mode or 0
+    scores = np.full((len(found.methods), found.n_features), np.nan)
+    kept = np.zeros(scores.shape, dtype=bool)
+    for row, method in enumerate(found.methods):
+        if method in found.scores:
+            own = found.scores[method].ravel()
+            scores[row] = own / (np.abs(own).max() or 1.0)
+            kept[row, found.features[method]] = True
+    _draw_map(ax, np.nan_to_num(scores), kept)
+    ax.set_aspect("auto")
+    names.set_ticks(ax.xaxis, mode, most=20)
+    if any(len(names.label(mode, index)) > 3 for index in range(min(found.n_features, 40))):
+        ax.tick_params(axis="x", rotation=45)
+    ax.set_yticks(range(len(found.methods)), found.methods)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    place.suptitle(
+        "Scores, each line on a scale of its own; the kept features are orange", x=0.01, **_TITLE
+    )
+    return ax
+
+
+def _colour(method: str) -> str:
+    return _GREY if method in _BASELINES else BLUE
+
+
+def _draw_measure(ax: Axes, found: SelectorComparison, measure: str) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    for row, method in enumerate(found.methods):
+        if method not in found.features:
+            ax.text(
+                0.03, row, "failed", color=_GREY, va="center", transform=ax.get_yaxis_transform()
+            )
+            continue
+        low, value, high, runs = _interval(found, measure, method)
+        colour = _colour(method)
+        if len(runs) > 1:
+            ax.plot(runs, [row] * len(runs), "o", color=colour, markersize=3, alpha=0.35, mew=0)
+        if math.isfinite(value):
+            ax.plot([low, high], [row, row], color=colour, linewidth=1.6, solid_capstyle="round")
+            ax.plot([value], [row], "D", color=colour, markersize=5)
+    _, by_chance, _, _ = _interval(found, measure, "RandomSelector")
+    if measure != "seconds" and math.isfinite(by_chance):
+        ax.axvline(by_chance, color=_GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+    if measure == "seconds":
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(numticks=4))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_ylim(len(found.methods) - 0.5, -0.5)
+    ax.set_title(_PANELS[measure], fontsize="small")
+    ax.margins(x=0.08)
+    tidy(ax)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="x", labelsize="x-small")
+    ax.grid(axis="y", color="0.92", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def _interval(
+    found: SelectorComparison, measure: str, method: str
+) -> tuple[float, float, float, NDArray]:
+    """Where the bar begins, the value, where the bar ends, and what they are made of."""
+    if measure == "stability":
+        estimate = found.stability[method]
+        return estimate.low, estimate.value, estimate.high, np.array([])
+    value = found.mean(measure, method)
+    std = found.stds[measure].get(method, math.nan)
+    reach = std if math.isfinite(std) else 0.0
+    # On the scale of seconds, which is logarithmic, a bar must not reach zero.
+    low = max(value - reach, value / 10) if measure == "seconds" else value - reach
+    return low, value, value + reach, found.runs[measure][method]
+
+
+def _draw_agreement(ax: Axes, found: SelectorComparison) -> None:
+    n_methods = len(found.methods)
+    ax.imshow(found.agreement, cmap="PuOr_r", vmin=-1, vmax=1, aspect="auto")
+    ax.set_yticks([])
+    ax.set_xticks(range(n_methods), found.methods, rotation=90, fontsize="small")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set_title("agreement\n(1 the same, 0 chance)", fontsize="small")
+    if n_methods > _NUMBERS_UP_TO:
+        return
+    for row, column in np.ndindex(n_methods, n_methods):
+        value = found.agreement[row, column]
+        if math.isfinite(value):
+            colour = "white" if abs(value) > 0.6 else "black"
+            ax.text(column, row, f"{value:.1f}", ha="center", va="center", color=colour, fontsize=7)
