@@ -106,7 +106,7 @@ def _report(study: Study, results: Results) -> Report:
                 ),
             ),
         },
-        (lambda figure: _draw(figure, found)) if found else None,
+        (lambda figure: _draw(figure, found)) if rows else None,
         (*_NOTES, *kinds),
         study.absent(*_SETS),
     )

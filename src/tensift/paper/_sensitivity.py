@@ -30,7 +30,7 @@ _NOTES = (
     "k-means: cells that differ by less may not differ",
     "The frame is the best cell, **chosen with the labels**",
     "In cells marked `by index` exactly the first pixels column by column are selected. That is "
-    "what is left of a selection where all scores are zero, by the order of the authors' program",
+    "what is left where all other scores are zero, by the order of the authors' program",
     "All cells of the grid are run here, also where other experiments run a part of theirs",
     "The paper shows this as pictures without numbers. It says that JAFFE degrades only at "
     "excessively large parameters, and that USPS hardly depends on them",
