@@ -35,11 +35,13 @@ def test_files_it_points_to_exist():
 
 
 def test_public_names_have_examples():
+    import tensift.comparison
+    import tensift.paper
     import tensift.plotting
 
     packages = [tensift.algebra, tensift.datasets, tensift.metrics, tensift.selectors]
     packages += [tensift.gram, tensift.graphs, tensift.solvers, tensift.plotting]
-    packages += [tensift.decomposition]
+    packages += [tensift.comparison, tensift.decomposition, tensift.paper]
     for package in packages:
         for name in package.__all__:
             doc = getattr(package, name).__doc__ or ""

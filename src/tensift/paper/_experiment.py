@@ -56,6 +56,13 @@ class Experiment:
     more_tasks : callable, optional
         From the study and the results of `tasks` to further ones, such as the score map of the
         cell that came out best.
+
+    Examples
+    --------
+    >>> from tensift.paper import Study, list_experiments
+    >>> metrics = next(one for one in list_experiments() if one.name == "metrics")
+    >>> len(metrics.tasks(Study.quick(methods=("STPCASelector",))))  # two cells on three sets
+    6
     """
 
     name: str
@@ -68,7 +75,7 @@ class Experiment:
 def run_experiment(
     experiment: Experiment,
     study: Study,
-    store: CellStore,
+    store: CellStore | None = None,
     *,
     n_jobs: int = 1,
     progress: Callable[[str, int], Callable[..., None]] | None = None,
@@ -81,13 +88,26 @@ def run_experiment(
         Which.
     study : Study
         To what extent.
-    store : CellStore
-        What is there; gets what is not.
+    store : CellStore, optional
+        What is there; gets what is not. By default nothing is, and nothing is kept.
     n_jobs : int, default=1
         Processes, -1 for as many as cores.
     progress : callable, optional
         Given a title and a number of tasks, returns a function to be told how many are done.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from tensift.paper import Study, list_experiments, run_experiment
+    >>> metrics = next(one for one in list_experiments() if one.name == "metrics")
+    >>> report = run_experiment(metrics, Study.quick(methods=("VarianceSelector",)))
+    >>> report.tables["poc"].rows
+    [{'method': 'maximum variance', 'Generated Orbit': '100.0'}]
     """
+    store = CellStore() if store is None else store
     results = Results(store)
     _compute(experiment.name, experiment.tasks(study), store, n_jobs, progress)
     if experiment.more_tasks is not None:

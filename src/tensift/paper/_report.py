@@ -16,7 +16,25 @@ __all__ = ["Report", "Table"]
 
 @dataclass
 class Table:
-    """Rows of equal keys. `shown` of them go into the Markdown file, all into the CSV."""
+    """Rows of equal keys, and how to read them.
+
+    Parameters
+    ----------
+    title : str
+        What it shows.
+    rows : list of dict
+        The rows.
+    notes : sequence of str
+        How to read it.
+    shown : bool, default=True
+        Whether it is in the Markdown file; in the CSV files it always is.
+
+    Examples
+    --------
+    >>> from tensift.paper import Table
+    >>> Table("Accuracy", [{"method": "STPCA-MP", "accuracy": 0.7}]).rows[0]["accuracy"]
+    0.7
+    """
 
     title: str
     rows: list[dict[str, Any]]
@@ -40,6 +58,20 @@ class Report:
         How to read it, what differs from the paper.
     absent : dict of str to str
         Sets that the paper has and this run has not, with the reasons.
+
+    Examples
+    --------
+    >>> from tensift.paper import Report, Table
+    >>> table = Table("Accuracy", [{"method": "STPCA-MP", "accuracy": 0.7}])
+    >>> print(Report("One method", {"": table}).markdown())
+    # One method
+    <BLANKLINE>
+    ## Accuracy
+    <BLANKLINE>
+    | method | accuracy |
+    | --- | --- |
+    | STPCA-MP | 0.7 |
+    <BLANKLINE>
     """
 
     title: str

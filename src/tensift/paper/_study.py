@@ -85,6 +85,16 @@ class Study:
         Runs of k-means for each number of features.
     fast : bool
         Whether stand-ins take the place of the paper's sets.
+
+    Examples
+    --------
+    >>> from tensift.paper import Study
+    >>> study = Study.quick(methods=("STPCASelector",), cells=3)
+    >>> [data.name for data in study.pick("JAFFE", "ASCH")]
+    ['Digits', 'Generated Orbit']
+    >>> (ours,) = study.contenders()
+    >>> study.grid(ours)
+    [{'lam': 1.0, 'eta': 1.0}, {'lam': 0.01, 'eta': 100.0}, {'lam': 0.01, 'eta': 1.0}]
     """
 
     sets: tuple[PaperSet, ...]
@@ -137,8 +147,12 @@ class Study:
         if not self.fast:
             return [one for name in names for one in self.sets if one.name == name]
         kinds = {one.name: one.by_mode for one in PAPER_SETS}
-        wanted = {kinds[name] for name in names}
-        return [one for one in self.sets if one.by_mode in wanted][: len(names)]
+        wanted = [kinds[name] for name in names]
+        return [
+            one
+            for by_mode in (False, True)
+            for one in [one for one in self.sets if one.by_mode == by_mode][: wanted.count(by_mode)]
+        ]
 
     def absent(self, *names: str) -> dict[str, str]:
         """Those of the named sets that are missing, with the reasons."""
