@@ -7,6 +7,7 @@ from sklearn.decomposition import PCA
 
 from tensift.datasets import load_digits
 from tensift.selectors import _extreme_eigenvectors as eigenvectors
+from tensift.selectors._condensation import condensed_lowest
 from tensift.selectors._extreme_eigenvectors import DiagonalAndGram
 from tensift.selectors._spcafs import SPCAFS
 
@@ -196,3 +197,43 @@ def test_a_start_without_the_lowest_eigenvector_does_no_harm():
     lowest = problem.lowest(diagonal, 4, start=vectors[:, 1:8])
     assert lowest.certified
     np.testing.assert_allclose(lowest.values, values[:4], rtol=1e-8)
+
+
+def few_light_rows(seed, sign, rank, d=240, light=20):
+    """A problem, and a diagonal that is huge but for some rows, in descending order."""
+    rng = np.random.default_rng(seed)
+    problem = DiagonalAndGram(rng.normal(size=(d, rank)) / np.sqrt(rank), sign)
+    diagonal = np.concatenate([10 ** rng.uniform(6, 8, d - light), rng.uniform(0.5, 2, light)])
+    diagonal[-light - 10 : -light] = 10 ** rng.uniform(3, 6, 10)  # and some in between
+    return problem, np.sort(diagonal)[::-1]
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("rank", [30, 200])  # both ways to factor the heavy rows
+@pytest.mark.parametrize("seed", range(4))
+def test_heavy_rows_can_be_eliminated(seed, sign, rank):
+    count = 5
+    problem, diagonal = few_light_rows(seed, sign, rank)
+    values, vectors = np.linalg.eigh(problem.matrix(diagonal))
+    noise = 1e-3 * np.random.default_rng(seed).normal(size=(240, 8))
+    noise *= np.minimum(1, 10 / diagonal)[:, None]  # heavy rows are small in a guess, too
+    found, W = condensed_lowest(problem, diagonal, count, np.linalg.qr(vectors[:, :8] + noise)[0])
+    np.testing.assert_allclose(found[:count], values[:count], rtol=1e-7)
+    expected = vectors[:, :count] @ vectors[:, :count].T
+    np.testing.assert_allclose(W[:, :count] @ W[:, :count].T, expected, atol=1e-8)
+    np.testing.assert_allclose(W.T @ W, np.eye(8), atol=1e-12)
+    # Heavy rows, too, to their own size: they become the weights of the next problem.
+    residual = problem.matrix(diagonal) @ W[:, :count] - W[:, :count] * found[:count]
+    assert np.abs(residual).max() < 1e-7
+
+
+def test_elimination_gives_up_where_it_would_be_wrong():
+    problem, diagonal = few_light_rows(0, 1, 30)
+    vectors = np.linalg.eigh(problem.matrix(diagonal))[1]
+    assert condensed_lowest(problem, diagonal, 5, vectors[:, :8]) is not None
+    # Nothing is heavy.
+    assert condensed_lowest(problem, np.linspace(2, 1, 240), 5, vectors[:, :8]) is None
+    # The wanted eigenvalues are not told apart from the next.
+    tied = DiagonalAndGram(1e-9 * problem.factor, 1)
+    flat = np.where(diagonal < 5, 1.0, diagonal)
+    assert condensed_lowest(tied, flat, 5, np.eye(240)[:, -8:]) is None

@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dsytrf, dsytrs
 
+from tensift.selectors._condensation import condensed_lowest
+
 __all__ = ["DiagonalAndGram", "LowestEigenpairs"]
 
 Vectors = NDArray[np.float64]
@@ -65,11 +67,16 @@ class DiagonalAndGram:
         self, diagonal: Vectors, count: int, start: Vectors | None = None
     ) -> LowestEigenpairs:
         """The `count` lowest eigenpairs under this diagonal; `start` spans a guess at them."""
+        if start is not None and self.size > _DENSE_SIZE and start.shape[1] > count:
+            guess = start[:, : count + _spare(count)]
+            condensed = condensed_lowest(self, diagonal, count, guess)
+            if condensed is not None:
+                values, vectors = condensed
+                return LowestEigenpairs(values[:count], vectors[:, :count], vectors, True)
         if self.size <= max(_DENSE_SIZE, 4 * self.rank, 5 * count) or self.rank == 0:
             return self._dense(diagonal, count)
-        spare = max(3, count // 3)
         for seed in range(_MAX_ATTEMPTS):
-            block = self._first_block(start, count, spare, seed)
+            block = self._first_block(start, count, _spare(count), seed)
             result = self._search(diagonal, count, block)
             if result.certified or result.tied:
                 break
@@ -82,13 +89,19 @@ class DiagonalAndGram:
 
     def matrix(self, diagonal: Vectors) -> Vectors:
         """The matrix itself."""
-        matrix = self._gram.copy()
+        matrix = self.gram.copy()
         matrix.flat[:: self.size + 1] += diagonal
         return matrix
 
     @cached_property
-    def _gram(self) -> Vectors:
+    def gram(self) -> Vectors:
+        """The matrix without its diagonal."""
         return self.sign * (self.factor @ self.factor.T)
+
+    @cached_property
+    def energy(self) -> float:
+        """A bound on the eigenvalues of the Gram matrix."""
+        return float(np.sum(self.factor**2))
 
     def _dense(self, diagonal: Vectors, count: int) -> LowestEigenpairs:
         last = min(count, self.size - 1)
@@ -102,7 +115,7 @@ class DiagonalAndGram:
 
     def _search(self, diagonal: Vectors, count: int, block: Vectors) -> LowestEigenpairs:
         found, values = block[:, :0], np.empty(0)
-        ritz = np.asarray(np.linalg.eigvalsh(self._compressed(diagonal, block)), dtype=float)
+        ritz = np.asarray(np.linalg.eigvalsh(self.compressed(diagonal, block)), dtype=float)
         for _ in range(_MAX_ROUNDS):
             wanted = count - len(values)
             inverse = self._inverse_below(diagonal, ritz, wanted, values)
@@ -148,7 +161,8 @@ class DiagonalAndGram:
                 return inverse
             margin *= 8
 
-    def _compressed(self, diagonal: Vectors, block: Vectors) -> Vectors:
+    def compressed(self, diagonal: Vectors, block: Vectors) -> Vectors:
+        """The matrix within the span of a block."""
         inner = self.factor.T @ block
         return block.T @ (diagonal[:, None] * block) + self.sign * (inner.T @ inner)
 
@@ -159,6 +173,11 @@ class DiagonalAndGram:
             start = start[:, : count + spare]
             block[:, : start.shape[1]] = start
         return np.linalg.qr(block)[0]
+
+
+def _spare(count: int) -> int:
+    """How many vectors are carried along beside those that are wanted."""
+    return max(3, count // 3)
 
 
 class _Inverse:

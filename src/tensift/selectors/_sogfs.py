@@ -116,7 +116,10 @@ class SOGFS(VectorisedSelector):
     Features that do not vary would cost nothing, too; they are left out in both variants.
 
     With ``r < min(n, d)``, the rank of ``M``, a reweighting costs ``O(d r^2)`` if ``r`` is less
-    than a quarter of ``d``, and ``O(d^3)`` otherwise; a graph costs ``O(n^2 d + n^3)``.
+    than a quarter of ``d``, and ``O(d^3)`` otherwise. As soon as few rows are left, an
+    eigenproblem of their number takes the place of one of ``d``. A graph costs ``O(n^2 d)``, with
+    ``O(n^3)`` more if ``d > n``; no matrix of ``n^2`` numbers is held if ``d <= n`` and ``n`` is
+    above 1000.
 
     References
     ----------

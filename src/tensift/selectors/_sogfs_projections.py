@@ -65,18 +65,22 @@ class SmoothProjections:
             )
 
     def _factor(self, L: csr_array) -> Matrix:
-        """Orthogonal columns, none of them zero, whose squares add up to ``M = X' L X``."""
+        """Columns whose squares add up to ``M = X' L X``, orthogonal if that has a null space."""
         n, d = self._rows.shape
+        rounding, degree = max(n, d) * _EPS, L.diagonal().max()
         if d <= n:
             M = self._rows.T @ (L @ self._rows)
-            values, vectors = np.linalg.eigh((M + M.T) / 2)
+            M = (M + M.T) / 2
+            if _all_above(M, rounding * max(np.trace(M), degree)):
+                return np.linalg.cholesky(M)
+            values, vectors = np.linalg.eigh(M)
         else:
             values, vectors = np.linalg.eigh(L.toarray())
             tall = self._rows.T @ (vectors * np.sqrt(np.maximum(values, 0)))
             values, vectors = np.linalg.eigh(tall.T @ tall)
             vectors = tall @ (vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
-        scale = max(values[-1], L.diagonal().max())  # the graph may join equal samples only
-        kept = values > max(n, d) * _EPS * scale
+        scale = max(values[-1], degree)  # the graph may join equal samples only
+        kept = values > rounding * scale
         return vectors[:, kept] * np.sqrt(values[kept])
 
     def _first_weights(self, factor: Matrix) -> Matrix:
@@ -90,3 +94,12 @@ class SmoothProjections:
         directions = factor / np.linalg.norm(factor, axis=0)
         inside = np.maximum(1 - np.einsum("ij,ij->i", directions, directions), 0)
         return mean_row_weights(inside, d - rank, self._width)
+
+
+def _all_above(M: Matrix, bound: float) -> bool:
+    """Whether all eigenvalues are above a bound."""
+    try:
+        np.linalg.cholesky(M - bound * np.eye(len(M)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
