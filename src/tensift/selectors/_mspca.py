@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
@@ -25,6 +26,7 @@ __all__ = ["MSPCA"]
 _ENERGY = 0.9  # of a mode, that its components hold by default
 _TURNS, _STILL = 200, 1e-6  # of encoder and decoder of one mode, and the decrease that ends them
 _IMPROVEMENTS, _EXACT = 1000, 1e-11  # of an encoder, and the change that counts as none
+_NEWTON_STEPS = 30  # of an encoder
 _ROUNDING = 1e-13  # of the trace of a scatter, in the conditions of an optimum
 
 
@@ -235,37 +237,65 @@ def alternate(
 
 def best_encoder(problem: EncoderProblems, encoder: NDArray, decoder: NDArray) -> NDArray:
     """The best encoder for a decoder, starting from another one."""
+    found, solved = _with_active_sets(problem, np.sign(encoder[0]), decoder[0])
+    if not solved.all():
+        found[:, ~solved] = _by_splitting(problem, encoder[:, :, ~solved], decoder[:, :, ~solved])
+    return found[None]
+
+
+def _with_active_sets(
+    problem: EncoderProblems, signs: NDArray, decoder: NDArray
+) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Encoders by Newton steps from their signs, and which of the columns they solve.
+
+    A step solves the optimality conditions as if the signs were right. Entries that come out with
+    another sign leave, and zeros that are pulled by more than the penalty enter, all at once: with
+    good signs to begin with, that is done after few steps. It can go round in circles.
+    """
+    scatter, half = problem.matrices[0], problem.lam / 2
+    rounding = _ROUNDING * problem.trace[0]
+    signs = signs.copy() if half else np.ones_like(signs)
+    pull = scatter @ decoder
+    found, solved = np.zeros_like(pull), np.zeros(pull.shape[1], dtype=bool)
+    open_ = np.arange(pull.shape[1])
+    for _ in range(_NEWTON_STEPS):
+        for column in open_:
+            found[:, column] = 0
+            chosen = np.flatnonzero(signs[:, column])
+            if len(chosen):
+                block = scatter[chosen[:, None], chosen]
+                block.flat[:: len(chosen) + 1] += problem.ridge
+                right = pull[chosen, column] - half * signs[chosen, column]
+                found[chosen, column] = dposv(block.T, right, lower=1, overwrite_a=1)[1]
+        values, assumed = found[:, open_], signs[:, open_]
+        slope = pull[:, open_] - scatter @ values - problem.ridge * values
+        entering = np.where(np.abs(slope) > half + rounding, np.sign(slope), 0)
+        staying = assumed if half == 0 else np.where(np.sign(values) == assumed, assumed, 0)
+        signs[:, open_] = np.where(assumed == 0, entering, staying)
+        settled = np.all(signs[:, open_] == assumed, axis=0)
+        exact = np.where(assumed == 0, 0, np.abs(slope - half * assumed)).max(axis=0) <= rounding
+        solved[open_[settled & exact]] = True
+        open_ = open_[~settled]
+        if not len(open_):
+            break
+    return found, solved
+
+
+def _by_splitting(problem: EncoderProblems, encoder: NDArray, decoder: NDArray) -> NDArray:
+    """Columns ``(d_k, c)`` of the best encoder, by alternating directions."""
     state = problem.encoder(decoder, encoder, encoder, problem.matrices @ encoder)
-    settled = True  # signs: sweeps settle them soon, and values late
+    settled = False  # signs: they settle soon, and values late
     for _ in range(_IMPROVEMENTS):
-        solved = _with_signs(problem, decoder[0], np.sign(encoder[0])) if settled else None
-        if solved is not None:
-            return solved[None]
+        if settled:
+            found, solved = _with_active_sets(problem, np.sign(encoder[0]), decoder[0])
+            if solved.all():
+                return found
         state = problem.improved(state)
         previous, encoder = encoder, state.slices
         if np.abs(encoder - previous).max() <= _EXACT:
             break
         settled = np.array_equal(np.sign(encoder), np.sign(previous))
-    return encoder
-
-
-def _with_signs(problem: EncoderProblems, decoder: NDArray, signs: NDArray) -> NDArray | None:
-    """The encoder that solves the optimality conditions under these signs; None if none does."""
-    scatter, half = problem.matrices[0], problem.lam / 2
-    target = scatter @ decoder - half * signs
-    encoder = np.zeros_like(decoder)
-    for column, sign in enumerate(signs.T):
-        chosen = np.flatnonzero(sign)
-        block = scatter[np.ix_(chosen, chosen)] + problem.ridge * np.eye(len(chosen))
-        try:
-            encoder[chosen, column] = np.linalg.solve(block, target[chosen, column])
-        except np.linalg.LinAlgError:
-            return None
-    slope = scatter @ (decoder - encoder) - problem.ridge * encoder
-    rounding = _ROUNDING * problem.trace[0]
-    excess = np.where(signs == 0, np.abs(slope) - half, np.abs(slope - half * signs))
-    kept = problem.lam == 0 or np.array_equal(np.sign(encoder), signs)
-    return encoder if kept and excess.max() <= rounding else None
+    return encoder[0]
 
 
 def _projected_scatter(samples: NDArray, decoders: Sequence[NDArray], mode: int) -> GramTensor:
