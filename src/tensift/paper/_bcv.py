@@ -76,7 +76,7 @@ class _Channels:
 
 def _methods(study: Study) -> list[Contender]:
     shown = methods_of_the_paper(study, "maximum variance", "random selection")
-    return [contender for contender in shown if contender.name != "AllFeatures"]
+    return [one for one in shown if one.name != "AllFeatures"]
 
 
 def _tasks(study: Study) -> list[Fit]:
@@ -174,21 +174,21 @@ def _draw(figure: Figure, found: Sequence[_Channels]) -> None:
     """For each set, BCV above and below it a row of selected channels for each method."""
     from matplotlib.patches import Patch
 
-    down, across = -(-len(found) // 2), min(2, len(found))
-    rows = max(len(channels.selections) for channels in found)
+    down, across, rows = -(-len(found) // 2), min(2, len(found)), len(found[0].selections)
     figure.set_size_inches(1.4 + 6.6 * across, 0.6 + (2.3 + 0.27 * rows) * down)
     figure.set_layout_engine("constrained")
     parts = figure.subfigures(down, across, squeeze=False, wspace=0.04, hspace=0.05).ravel()
     for part, channels in zip(parts, found, strict=False):
-        bars, grid = part.subplots(
-            2, 1, sharex=True, height_ratios=[1.3, 0.05 + 0.22 * max(1, len(channels.selections))]
-        )
+        bars, grid = part.subplots(2, 1, sharex=True, height_ratios=[1.3, 0.05 + 0.22 * rows])
         _draw_bcv(bars, channels)
         _draw_selections(grid, channels)
     handles = [
         Patch(color=BLUE, label="among the channels of largest BCV"),
         Patch(color=ACCENT, label="selected, but not among them"),
     ]
+    if len(found) < len(parts):
+        parts[-1].legend(handles=handles, loc="center", frameon=False)
+        return
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
 
 
@@ -220,7 +220,7 @@ def _draw_selections(ax: Axes, channels: _Channels) -> None:
         for place in range(1, len(order)):
             ax.axvline(place - 0.5, color="white", linewidth=0.8)
         ax.set_xticks(range(len(order)), [str(channel) for channel in order])
-        ax.tick_params(axis="x", labelsize=8 if len(order) < 40 else 5.5, length=0)
+        ax.tick_params(axis="x", labelsize=8, length=0, rotation=0 if len(order) < 30 else 90)
     ax.set_yticks(range(len(image)), [selection.method for selection in channels.selections])
     for label in ax.get_yticklabels():
         label.set_fontweight("bold" if label.get_text() == "STPCA-MP" else "normal")
@@ -236,7 +236,7 @@ def _draw_selections(ax: Axes, channels: _Channels) -> None:
             textcoords="offset points", va="center", fontsize=9,
         )  # fmt: skip
     header = ax.annotate(
-        "POC %\nmax | mean (paper's)", (1.0, 1.0), xytext=(6, 4), xycoords="axes fraction",
+        "POC, %\nmax | mean\n(the paper's)", (1.0, 1.0), xytext=(6, 4), xycoords="axes fraction",
         textcoords="offset points", va="bottom", fontsize=8, color="0.35",
     )  # fmt: skip
     header.set_in_layout(False)  # stands beside the bars, and must not push them up

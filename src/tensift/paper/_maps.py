@@ -115,9 +115,7 @@ def _report(study: Study, results: Results) -> Report:
 def _make_map(contender: Contender, data: PaperSet, fit: Fit, results: Results) -> _Map:
     result = results[fit]
     scores = np.asarray(result["scores"]).reshape(load_set(data.name).data.shape[1:])
-    support = np.zeros(scores.size, dtype=bool)
-    support[result["features"]] = True
-    support = support.reshape(scores.shape)
+    support = np.isin(np.arange(scores.size), result["features"]).reshape(scores.shape)
     return _Map(contender, data, fit, scores, support, result["nmi"][0], result["acc"][0])
 
 
