@@ -14,7 +14,7 @@ from tensift import SparseTensorPCA
 from tensift.datasets import load_digits
 from tensift.gram import GramTensor
 from tensift.selectors import MSPCA, rank_features
-from tensift.selectors._mspca import alternate, best_encoder
+from tensift.selectors._mspca import _by_splitting, alternate, best_encoder
 from tensift.solvers._encoder import EncoderProblems
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -96,6 +96,23 @@ def test_encoders_solve_elastic_nets(alpha, beta, singular):
         if not singular:
             columns = [plain.elastic_net(S, b, np.zeros(7), alpha, beta) for b in B.T]
             assert_allclose(found, np.column_stack(columns), atol=1e-9)
+
+
+@pytest.mark.parametrize("beta", [0.5, 8.0, 60.0])  # about 30, 60 and 80% of zeros
+@pytest.mark.parametrize("alpha", [0.05, 2.0])
+def test_large_elastic_nets(alpha, beta):
+    """Columns with few zeros and with many, which are solved in different ways."""
+    rng = np.random.default_rng(0)
+    S = scatter(rng, 90, n=60)
+    B = plain.leading_eigenvectors(S, 4)
+    found = best_encoder(problem_of(S, alpha, beta), B[None], B[None])[0]
+    slope = 2 * (S @ (B - found) - alpha * found)
+    zero = found == 0
+    size = 1e-11 * np.trace(S)
+    assert np.abs(slope[zero]).max(initial=0) <= beta + size
+    assert_allclose(slope[~zero], beta * np.sign(found[~zero]), atol=size)
+    split = _by_splitting(problem_of(S, alpha, beta), B[None], B[None])
+    assert_allclose(found, split, atol=1e-8)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 20.0, 60.0])
