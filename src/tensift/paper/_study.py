@@ -94,7 +94,7 @@ class Study:
     ['Digits', 'Generated Orbit']
     >>> (ours,) = study.contenders()
     >>> study.grid(ours)
-    [{'lam': 1.0, 'eta': 1.0}, {'lam': 0.01, 'eta': 100.0}, {'lam': 0.01, 'eta': 1.0}]
+    [{'lam': 1.0, 'eta': 1.0}, {'lam': 0.01, 'eta': 100.0}, {'lam': 1.0, 'eta': 0.01}]
     """
 
     sets: tuple[PaperSet, ...]
