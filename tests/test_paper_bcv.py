@@ -8,13 +8,13 @@ import pytest
 
 from tensift._cells import CellStore
 from tensift.metrics import between_class_variance, proportion_correct
+from tensift.paper import _bcv as bcv
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._printed import printed_metrics
 from tensift.paper._sets import PAPER_SETS, load_set
 from tensift.paper._study import Study
 
 figures = pytest.importorskip("matplotlib.figure")
-bcv = pytest.importorskip("tensift.paper._bcv")
 METHODS = ("STPCASelector", "SPCAFS", "VarianceSelector", "RandomSelector", "AllFeatures")
 
 

@@ -2,25 +2,19 @@
 
 import csv
 import io
-from importlib import import_module
 
 import numpy as np
 import pytest
 
 from tensift._cells import CellStore
+from tensift.paper._curves import EXPERIMENT
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._fits import Fit
 from tensift.paper._printed import printed_metrics
 from tensift.paper._study import Study
 
-pytest.importorskip("matplotlib")
 figures = pytest.importorskip("matplotlib.figure")
 METHODS = ("STPCASelector", "SPCAFS", "RNE", "RandomSelector", "AllFeatures", "NDFS")
-
-
-@pytest.fixture(scope="module")
-def experiment():
-    return import_module("tensift.paper._curves").EXPERIMENT
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +28,17 @@ def store():
 
 
 @pytest.fixture(scope="module")
-def report(experiment, study, store):
-    return run_experiment(experiment, study, store)
+def report(study, store):
+    return run_experiment(EXPERIMENT, study, store)
 
 
 def points(report):
     return list(csv.DictReader(io.StringIO(report.csv("curves")["curves.csv"])))
 
 
-def test_a_point_is_the_largest_of_all_cells(experiment, study, store, report):
+def test_a_point_is_the_largest_of_all_cells(study, store, report):
     results = Results(store)
-    fits = experiment.tasks(study)
+    fits = EXPERIMENT.tasks(study)
     for row in points(report):
         if row["method"] not in ("STPCA-MP", "SPCAFS"):
             continue
@@ -57,11 +51,9 @@ def test_a_point_is_the_largest_of_all_cells(experiment, study, store, report):
         assert float(row["ours"]) == pytest.approx(100 * largest)
 
 
-def test_of_random_selection_it_is_the_mean_between_worst_and_best_draw(
-    experiment, study, store, report
-):
+def test_of_random_selection_it_is_the_mean_between_worst_and_best_draw(study, store, report):
     results = Results(store)
-    draws = [fit for fit in experiment.tasks(study) if fit.method == "RandomSelector"]
+    draws = [fit for fit in EXPERIMENT.tasks(study) if fit.method == "RandomSelector"]
     rows = [row for row in points(report) if row["method"] == "random selection"]
     assert len(rows) == 2 * 3 * 3
     for row in rows:
@@ -97,7 +89,7 @@ def test_methods_fitted_for_each_number_have_every_second_one(report):
     assert counts == {"10", "20"}  # of Generated Array 10, of Digits 20
 
 
-def test_the_paper_s_best_stands_beside_ours(experiment, monkeypatch):
+def test_the_paper_s_best_stands_beside_ours(monkeypatch):
     """With results made by hand, on one of the paper's sets."""
     from tensift.paper import _study
     from tensift.paper._sets import PAPER_SETS
@@ -106,11 +98,11 @@ def test_the_paper_s_best_stands_beside_ours(experiment, monkeypatch):
     monkeypatch.setattr(_study.Study, "_settings", lambda self, contender, data, given: ())
     study = Study((jaffe,), methods=("STPCASelector",), cells=1)
     store = CellStore()
-    (fit,) = experiment.tasks(study)
+    (fit,) = EXPERIMENT.tasks(study)
     assert isinstance(fit, Fit)
     values = [0.1, 0.2, 0.5, 0.4, 0.3, 0.2]
     store.put(fit.key, dict.fromkeys(("acc", "nmi", "silhouette"), values))
-    report = experiment.report(study, Results(store))
+    report = EXPERIMENT.report(study, Results(store))
     text = report.markdown()
     assert f"50.0 @ 150 ({100 * printed_metrics('STPCA-MP', 'JAFFE')['acc']:.1f})" in text
     figure = figures.Figure()
@@ -119,9 +111,9 @@ def test_the_paper_s_best_stands_beside_ours(experiment, monkeypatch):
     assert [star.get_ydata()[0] for star in stars] == [pytest.approx(34.74)]
 
 
-def test_without_sets_it_says_what_is_absent(experiment):
+def test_without_sets_it_says_what_is_absent():
     study = Study((), {"PIE": "no file", "UMCS": "none known"})
-    report = run_experiment(experiment, study, CellStore())
+    report = run_experiment(EXPERIMENT, study, CellStore())
     assert report.draw is None
     assert report.csv("curves") == {}
     assert report.absent == {"PIE": "no file"}

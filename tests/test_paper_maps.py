@@ -9,12 +9,12 @@ import pytest
 
 from tensift import STPCASelector
 from tensift._cells import CellStore
+from tensift.paper import _maps as maps
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._sets import PAPER_SETS, load_set
 from tensift.paper._study import Study
 
 figures = pytest.importorskip("matplotlib.figure")
-maps = pytest.importorskip("tensift.paper._maps")
 METHODS = ("STPCASelector", "NLGMS", "SPCAFS")
 
 

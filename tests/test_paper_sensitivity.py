@@ -9,13 +9,13 @@ import pytest
 from tensift import STPCASelector
 from tensift._cells import CellStore
 from tensift.metrics import evaluate_selection
+from tensift.paper import _sensitivity as sensitivity
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._sets import PAPER_SETS, load_set
 from tensift.paper._study import GRID, Study
 from tensift.selectors import rank_features
 
 figures = pytest.importorskip("matplotlib.figure")
-sensitivity = pytest.importorskip("tensift.paper._sensitivity")
 EXPERIMENT = sensitivity.EXPERIMENT
 
 
