@@ -220,7 +220,7 @@ def _with_spread(value: float | None, std: float | None) -> str:
 
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: f"{v:.2f}" if isinstance(v, float) else v for key, v in row.items()}
+    return {key: f"{v:z.2f}" if isinstance(v, float) else v for key, v in row.items()}
 
 
 def _percent(share: float | None) -> str:
@@ -230,4 +230,4 @@ def _percent(share: float | None) -> str:
 def _interval(row: Mapping[str, Any]) -> str:
     if row["stability"] is None:
         return "–"
-    return f"{row['stability']:.2f} ({row['stability_low']:.2f} to {row['stability_high']:.2f})"
+    return f"{row['stability']:z.2f} ({row['stability_low']:z.2f} to {row['stability_high']:z.2f})"

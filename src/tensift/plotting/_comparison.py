@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.comparison import SelectorComparison
-from tensift.plotting._matplotlib import ACCENT, BLUE, new_figure, tidy
+from tensift.plotting._comparison_measures import (
+    colour_of,
+    draw_agreement,
+    draw_measure,
+    measures_of,
+)
+from tensift.plotting._matplotlib import ACCENT, new_figure
 from tensift.plotting._names import ModeNames
 
 if TYPE_CHECKING:
@@ -19,20 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ComparisonDisplay"]
 
-_BASELINES = ("VarianceSelector", "RandomSelector", "AllFeatures")
-_GREY = "0.45"
-_PANELS = {
-    "reconstruction_error": "missed of held-\nout samples ↓",
-    "stability": "stability ↑",
-    "redundancy": "redundancy",
-    "acc": "clustering\naccuracy ↑",
-    "nmi": "mutual\ninformation ↑",
-    "silhouette": "silhouette\nof classes ↑",
-    "poc": "proportion\ncorrect ↑",
-    "seconds": "seconds\na fit ↓",
-}
 _MAPS_IN_A_ROW = 8
-_NUMBERS_UP_TO = 8  # methods: more would be too small to read
 _TITLE: dict[str, Any] = {"fontsize": "medium", "color": "0.25", "ha": "left"}
 
 
@@ -105,7 +98,7 @@ class ComparisonDisplay:
         figure.set_layout_engine("constrained")
         n_methods = len(found.methods)
         as_images = found.feature_mode is None and len(found.feature_shape) > 1
-        n_panels = sum(measure in found.runs or measure == "stability" for measure in _PANELS)
+        n_panels = len(measures_of(found))
         width = 3.2 + 1.5 * n_panels + 0.26 * n_methods
         lower = 1.5 + 0.26 * n_methods
         if as_images:
@@ -141,14 +134,13 @@ class ComparisonDisplay:
             x=0.01,
             **_TITLE,
         )
-        shown = [m for m in _PANELS if m in found.runs or m == "stability"]
-        self.measure_axes_ = dict(zip(shown, axes[:-1], strict=True))
+        self.measure_axes_ = dict(zip(measures_of(found), axes[:-1], strict=True))
         for place_of_it, (measure, ax) in enumerate(self.measure_axes_.items()):
-            _draw_measure(ax, found, measure)
+            draw_measure(ax, found, measure)
             names = found.methods if place_of_it == 0 else [""] * n_methods
             ax.set_yticks(range(n_methods), names)
         self.agreement_ax_ = axes[-1]
-        _draw_agreement(self.agreement_ax_, found)
+        draw_agreement(self.agreement_ax_, found)
 
 
 def _image_shape(shape: Sequence[int]) -> tuple[int, int]:
@@ -181,7 +173,7 @@ def _draw_maps(
         kept[found.features[method]] = True
         anywhere = np.asarray(kept.reshape(scores.shape).any(axis=others))
         _draw_map(ax, scores.max(axis=others), anywhere)
-        ax.set_title(method, fontsize="small", color=_colour(method))
+        ax.set_title(method, fontsize="small", color=colour_of(method))
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_color("0.8")
     for ax in axes[len(found.scores) :]:
@@ -225,73 +217,3 @@ def _draw_strip(place: SubFigure, found: SelectorComparison, names: ModeNames) -
         "Scores, each line on a scale of its own; the kept features are orange", x=0.01, **_TITLE
     )
     return ax
-
-
-def _colour(method: str) -> str:
-    return _GREY if method in _BASELINES else BLUE
-
-
-def _draw_measure(ax: Axes, found: SelectorComparison, measure: str) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    for row, method in enumerate(found.methods):
-        if method not in found.features:
-            ax.text(
-                0.03, row, "failed", color=_GREY, va="center", transform=ax.get_yaxis_transform()
-            )
-            continue
-        low, value, high, runs = _interval(found, measure, method)
-        colour = _colour(method)
-        if len(runs) > 1:
-            ax.plot(runs, [row] * len(runs), "o", color=colour, markersize=3, alpha=0.35, mew=0)
-        if math.isfinite(value):
-            ax.plot([low, high], [row, row], color=colour, linewidth=1.6, solid_capstyle="round")
-            ax.plot([value], [row], "D", color=colour, markersize=5)
-    _, by_chance, _, _ = _interval(found, measure, "RandomSelector")
-    if measure != "seconds" and math.isfinite(by_chance):
-        ax.axvline(by_chance, color=_GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
-    if measure == "seconds":
-        ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(numticks=4))
-        ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_ylim(len(found.methods) - 0.5, -0.5)
-    ax.set_title(_PANELS[measure], fontsize="small")
-    ax.margins(x=0.08)
-    tidy(ax)
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    ax.tick_params(axis="x", labelsize="x-small")
-    ax.grid(axis="y", color="0.92", linewidth=0.8)
-    ax.set_axisbelow(True)
-
-
-def _interval(
-    found: SelectorComparison, measure: str, method: str
-) -> tuple[float, float, float, NDArray]:
-    """Where the bar begins, the value, where the bar ends, and what they are made of."""
-    if measure == "stability":
-        estimate = found.stability[method]
-        return estimate.low, estimate.value, estimate.high, np.array([])
-    value = found.mean(measure, method)
-    std = found.stds[measure].get(method, math.nan)
-    reach = std if math.isfinite(std) else 0.0
-    # On the scale of seconds, which is logarithmic, a bar must not reach zero.
-    low = max(value - reach, value / 10) if measure == "seconds" else value - reach
-    return low, value, value + reach, found.runs[measure][method]
-
-
-def _draw_agreement(ax: Axes, found: SelectorComparison) -> None:
-    n_methods = len(found.methods)
-    ax.imshow(found.agreement, cmap="PuOr_r", vmin=-1, vmax=1, aspect="auto")
-    ax.set_yticks([])
-    ax.set_xticks(range(n_methods), found.methods, rotation=90, fontsize="small")
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    ax.set_title("agreement\n(1 the same, 0 chance)", fontsize="small")
-    if n_methods > _NUMBERS_UP_TO:
-        return
-    for row, column in np.ndindex(n_methods, n_methods):
-        value = found.agreement[row, column]
-        if math.isfinite(value):
-            colour = "white" if abs(value) > 0.6 else "black"
-            ax.text(column, row, f"{value:.1f}", ha="center", va="center", color=colour, fontsize=7)
