@@ -39,7 +39,8 @@ The paper's data are not distributed with tensift. Name the folder that has them
 sets that are not there are named in the output. With --fast, bundled and generated data take
 their place: a check that all works, in under two minutes; its numbers say nothing of the paper.
 
-The whole grid of every method takes many hours. --cells 9 takes a fixed part of it.
+The whole grid of every method takes many hours. --cells 25 takes a fixed part of those
+that have more cells or seeds.
 
 examples:
   tensift paper --list                          what there is
@@ -78,7 +79,8 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     extent.add_argument(
         "--cells", type=positive_int, metavar="N",
-        help="at most N cells of each grid, always the same ones (default: all)",
+        help="at most N cells of each grid, always the same ones; N pairs of cell and seed where a "
+        "method has seeds (default: all)",
     )  # fmt: skip
     extent.add_argument(
         "--seeds", type=positive_int, metavar="N",

@@ -78,7 +78,8 @@ class Study:
         Names of selectors, in the registry's spelling; None for all.
     cells : int, optional
         At most so many cells of a grid: the cell of ones, then those of 0.01, 1 and 100, then
-        others, both in an order that is drawn once for all. None for all cells.
+        others, both in an order that is drawn once for all. Where a method has several seeds, so
+        many pairs of cell and seed: no method gets more draws than another. None for all cells.
     seeds : int
         Of methods that draw their start. Random selection has `draws`.
     repeats : int
@@ -206,7 +207,9 @@ class Study:
         names, values = list(contender.grid), list(contender.grid.values())
         cells = list(product(*values))
         shuffled = np.random.default_rng(0).permutation(len(cells))
-        order = sorted(shuffled, key=lambda place: _coarseness(cells[place]))[: self.cells]
+        order = sorted(shuffled, key=lambda place: _coarseness(cells[place]))
+        if self.cells is not None:
+            order = order[: max(1, self.cells // (self.seeds if contender.random else 1))]
         return [dict(zip(names, cells[place], strict=True)) for place in order]
 
     def _settings(
