@@ -130,6 +130,7 @@ def test_missing_sets_have_a_line_each(tmp_path, monkeypatch, capsys):
         (["tables"], "unknown experiment 'tables'; known: datasets, "),
         (["--sets", "MNIST"], "unknown dataset 'MNIST'; known: PIE, "),
         (["--methods", "PCA"], "unknown method 'PCA'; known: STPCASelector, "),
+        (["--cells", "3,PCA=1"], "unknown method 'PCA'; known: STPCASelector, "),
         (["--fast", "--sets", "PIE"], "leave out --sets"),
     ],
 )
@@ -146,6 +147,15 @@ def test_wrong_names_are_answered_with_the_right_ones(tmp_path, capsys, argument
 def test_wrong_numbers_are_usage_errors(tmp_path, capsys, option, value):
     assert paper(tmp_path, "--fast", f"{option}={value}") == 2
     assert option in capsys.readouterr().err
+
+
+def test_methods_that_take_long_can_have_fewer_cells(tmp_path):
+    methods = ("--methods", "STPCASelector,SPCAFS", "--quiet", "--repeats", "1")
+    assert paper(tmp_path / "out", "metrics", "--fast", *methods, "--cells", "4,spcafs=1") == 0
+    run = {row["method"]: row["cells"] for row in rows_of(tmp_path / "out" / "metrics.csv")}
+    assert run == {"STPCA-MP": "4 of 25", "SPCAFS": "1 of 5"}
+    record = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert record["extent"]["cells_of_single_methods"] == {"SPCAFS": 1}
 
 
 def test_files_of_others_are_not_replaced_and_no_work_is_done_first(tmp_path, capsys, monkeypatch):

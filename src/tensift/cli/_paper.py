@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,9 @@ def add_parser(commands: Any) -> None:
         help="these selectors only, by the names of their classes (default: all)",
     )  # fmt: skip
     extent.add_argument(
-        "--cells", type=positive_int, metavar="N",
+        "--cells", type=_cells, metavar="N", default=(None, {}),
         help="at most N cells of each grid, always the same ones; N pairs of cell and seed where a "
-        "method has seeds (default: all)",
+        "method has seeds. 25,NLGMS=3 makes an exception (default: all)",
     )  # fmt: skip
     extent.add_argument(
         "--seeds", type=positive_int, metavar="N",
@@ -139,20 +140,41 @@ def _choose(wanted: list[str]) -> list[Experiment]:
 def _study(arguments: argparse.Namespace) -> Study:
     extent: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("cells", "seeds", "repeats")
+        for name in ("seeds", "repeats")
         if getattr(arguments, name) is not None
     }
+    cells, exceptions = arguments.cells
+    if cells is not None:
+        extent["cells"] = cells
+    extent["cells_of"] = dict(zip(_known_methods(exceptions), exceptions.values(), strict=True))
     if arguments.methods:
-        known = {info.name.casefold(): info.name for info in list_selectors()}
-        unknown = [name for name in arguments.methods if name.casefold() not in known]
-        if unknown:
-            raise ValueError(f"unknown method {unknown[0]!r}; known: {', '.join(known.values())}")
-        extent["methods"] = tuple(known[name.casefold()] for name in arguments.methods)
+        extent["methods"] = tuple(_known_methods(arguments.methods))
     if arguments.fast:
         if arguments.sets:
             raise ValueError("--fast has data of its own; leave out --sets, or --fast")
         return Study.quick(**extent)
     return Study.of_the_paper(arguments.sets, **extent)
+
+
+def _cells(text: str) -> tuple[int | None, dict[str, int]]:
+    """A number, exceptions for methods by name, or both."""
+    number, exceptions = None, {}
+    for part in names(text):
+        name, equals, value = part.rpartition("=")
+        if equals:
+            exceptions[name] = positive_int(value)
+        else:
+            number = positive_int(part)
+    return number, exceptions
+
+
+def _known_methods(given: Iterable[str]) -> list[str]:
+    """Names of selectors in the registry's spelling."""
+    known = {info.name.casefold(): info.name for info in list_selectors()}
+    for name in given:
+        if name.casefold() not in known:
+            raise ValueError(f"unknown method {name!r}; known: {', '.join(known.values())}")
+    return [known[name.casefold()] for name in given]
 
 
 def _open_store(folder: Path, chosen: list[Experiment]) -> CellStore:

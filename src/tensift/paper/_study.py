@@ -80,6 +80,8 @@ class Study:
         At most so many cells of a grid: the cell of ones, then those of 0.01, 1 and 100, then
         others, both in an order that is drawn once for all. Where a method has several seeds, so
         many pairs of cell and seed: no method gets more draws than another. None for all cells.
+    cells_of : dict of str to int
+        The same for single methods, which take long.
     seeds : int
         Of methods that draw their start. Random selection has `draws`.
     repeats : int
@@ -102,6 +104,7 @@ class Study:
     missing: Mapping[str, str] = field(default_factory=dict)
     methods: tuple[str, ...] | None = None
     cells: int | None = None
+    cells_of: Mapping[str, int] = field(default_factory=dict)
     seeds: int = 3
     draws: int = 25
     repeats: int = 30
@@ -136,6 +139,7 @@ class Study:
             "methods": [one.name for one in self.contenders()],
             "grid": list(GRID),
             "cells": self.cells,
+            "cells_of_single_methods": dict(self.cells_of),
             "seeds": list(range(self.seeds)),
             "draws_of_random_selection": self.draws,
             "repeats_of_k_means": self.repeats,
@@ -208,8 +212,9 @@ class Study:
         cells = list(product(*values))
         shuffled = np.random.default_rng(0).permutation(len(cells))
         order = sorted(shuffled, key=lambda place: _coarseness(cells[place]))
-        if self.cells is not None:
-            order = order[: max(1, self.cells // (self.seeds if contender.random else 1))]
+        at_most = self.cells_of.get(contender.name, self.cells)
+        if at_most is not None:
+            order = order[: max(1, at_most // (self.seeds if contender.random else 1))]
         return [dict(zip(names, cells[place], strict=True)) for place in order]
 
     def _settings(
