@@ -90,6 +90,8 @@ def test_measures_are_those_of_half_samples(feature_mode):
     }
     for name, value in expected.items():
         np.testing.assert_allclose(row[name], value, err_msg=name)
+    random_row = next(row for row in found.to_rows() if row["method"] == "RandomSelector")
+    np.testing.assert_allclose(random_row["reconstruction_error"], np.mean(chance))
 
 
 def test_labels_judge_and_do_nothing_else():

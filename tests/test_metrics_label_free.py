@@ -213,6 +213,26 @@ def test_stability_at_its_ends():
         assert math.isnan(selection_stability(constant).value)
 
 
+def test_the_variance_is_that_of_the_influences():
+    """Of each selection on the estimate, by weighing it a little more; sizes differ widely."""
+    masks = RNG.uniform(size=(3000, 10)) < np.r_[[0.95] * 3, [0.1] * 7]
+    masks[:1000] |= RNG.uniform(size=(1000, 10)) < 0.7
+
+    def weighted(weights):
+        p = weights @ masks / weights.sum()
+        k = p.mean()
+        return 1 - np.mean(p * (1 - p)) / (k * (1 - k))
+
+    def influence(mask):
+        step = 1e-3 * len(masks)
+        p = (masks.sum(axis=0) + step * mask) / (len(masks) + step)
+        more = 1 - np.mean(p * (1 - p)) / (p.mean() * (1 - p.mean()))
+        return (more - weighted(np.ones(len(masks)))) / step * len(masks)
+
+    expected = np.var([influence(mask) for mask in masks]) / len(masks)
+    np.testing.assert_allclose(selection_stability(masks).variance, expected, rtol=0.02)
+
+
 def test_the_variance_is_that_of_repetitions():
     """Selections whose sizes differ: the estimate moves as much as its variance says."""
 
