@@ -39,7 +39,8 @@ class RNE(CountedSelector):
     n_features_to_select : int or float in (0, 1), default=100
         How many features to keep, or which share of them. The number, to which a share is resolved
         first, is the number of columns of ``H``: another number is another problem, and what it
-        selects need not contain what a smaller one selects.
+        selects need not contain what a smaller one selects. With `feature_mode` it is the number
+        of elements that the features to keep have together.
     n_neighbors : int, default=5
         How many neighbours reconstruct a sample.
     alpha : float, default=1000.0
@@ -110,9 +111,6 @@ class RNE(CountedSelector):
     The objective rewards features that vary little as much as features that neighbours predict
     well: the single features with the least sum of ``|A|`` are nearly as good as its best
     solutions. Features that do not vary at all are left out of the problem and come last.
-
-    With `feature_mode` the columns of ``H`` are as many as the features to select, not as their
-    elements: the published running times on channels leave no room for the latter.
 
     A sweep takes ``O(min(n, d) d m + d m^2)`` operations for "fast" and ``O(d^2 m)`` for "paper",
     which holds one ``d x d`` matrix. The weights take ``O(n^2 d)``.
@@ -209,9 +207,7 @@ class RNE(CountedSelector):
 
     def _start(self, varying: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The given start or one that is drawn, for the features that vary."""
-        mode = self._mode_of_features()
-        total = self.n_features_in_ if mode is None else self.feature_shape_[mode]
-        width = min(self._n_selected(total), int(varying.sum()))
+        width = self._n_wanted(int(varying.sum()))
         start = self._given_start(varying, width)
         if start is None:
             draws = check_random_state(self.random_state).random_sample((len(varying), width))
