@@ -36,14 +36,14 @@ _NOTES = (
     "**Not a descent method**: a published step minimises without the cone and then projects onto "
     "it, which may raise the objective. Steps that do are marked",
     "Seconds of a step are differences: the slice is solved anew with at most 1, 2, ... steps, and "
-    "of each number the least of several times counts, in processor time of one thread. So a step "
-    "can come out a little too short or long. The first has the preparation in it",
+    "of each number the least time counts (of many, in processor time of one thread). What is left "
+    "of noise moves time between neighbouring steps. The first step has the preparation in it",
 )
 _NO_WAY = "at these penalties the optimum of every slice is zero: nothing is selected"
 
 
 def _of(study: Study) -> dict[str, SliceHistory]:
-    repeats = 3 if study.fast else 15
+    repeats = 5 if study.fast else 50
     return {
         data.name: SliceHistory(data.name, data.orientation, _PENALTY, _PENALTY, repeats)
         for data in study.pick(*_SETS)
@@ -60,6 +60,7 @@ def _report(study: Study, results: Results) -> Report:
     empty = [
         f"{name}: {_NO_WAY}" for name, one in found.items() if one["zero"] == len(one["steps"])
     ]
+    kinds = [f"{data.name}: {data.note}" for data in study.pick(*_SETS) if data.note]
     return Report(
         "Convergence of STPCA-MP",
         {
@@ -68,7 +69,7 @@ def _report(study: Study, results: Results) -> Report:
             "ends": Table("Where it ends", [_end(name, one) for name, one in found.items()]),
         },
         (lambda figure: _draw(figure, found)) if found else None,
-        (*_NOTES, *empty),
+        (*_NOTES, *empty, *kinds),
         study.absent(*_SETS),
     )  # fmt: skip
 

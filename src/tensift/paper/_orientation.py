@@ -128,7 +128,7 @@ def _report(study: Study, results: Results) -> Report:
             ),
         },
         (lambda figure: draw_orientation(figure, best, curves, maps, setting)) if found else None,
-        _NOTES,
+        (*_NOTES, *(f"{data.name}: {data.note}" for data in study.pick(*_SETS) if data.note)),
         study.absent(*_SETS),
     )
 

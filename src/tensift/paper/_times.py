@@ -110,7 +110,7 @@ def _draw(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
     """A panel a set, a bar a method."""
     sets = list(dict.fromkeys(row["data"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure.set_size_inches(1.9 + 2.7 * len(sets), 1.6 + 0.3 * len(methods))
+    figure.set_size_inches(1.9 + 2.7 * len(sets), 1.9 + 0.3 * len(methods))
     figure.set_layout_engine("constrained")
     axes = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
     for ax, name in zip(axes, sets, strict=True):
@@ -174,7 +174,8 @@ def _legend(figure: Figure, ax: Axes, has_printed: bool) -> None:
         }
         label = "the paper's best cell (another machine)"
         handles += ax.plot([], [], linestyle="none", label=label, **style)
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    columns = 3 if figure.get_figwidth() > 9 else 1
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
 
 
 EXPERIMENT = Experiment("times", "average training time of every method", _tasks, _report)
