@@ -303,8 +303,19 @@ def test_conclusions_name_what_is_no_better_than_chance():
     assert found.share_better("VarianceSelector") == 1
     assert found.share_better("Worst") == 0
     assert math.isnan(found.share_better("RandomSelector"))
-    alone = compare(data, selectors=[], count=4)
-    assert alone.conclusions()[-1] == "All methods miss clearly less than random selection."
+    assert said[1] == "None misses clearly less than variance selection does."
+    alone = compare(data, selectors=[], count=4).conclusions()
+    assert len(alone) == 2
+    assert alone[-1] == "All methods miss clearly less than random selection."
+
+
+def test_a_spread_of_one_run_is_no_number():
+    spike = np.zeros((20, 4, 5))
+    spike[0, 0, 0] = 1
+    found = compare(spike, selectors=[])
+    assert np.isnan(found.runs["reconstruction_error"]["VarianceSelector"]).any()
+    assert "nan" not in found.to_markdown()
+    assert compare(selectors=[], count=20).conclusions() == []
 
 
 def test_tables():

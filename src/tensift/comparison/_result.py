@@ -190,7 +190,8 @@ class SelectorComparison:
             beside = " and ".join(f"{name} {self._error(name)}" for name in rivals)
             text += f", beside {beside}"
         said.append(text + ".")
-        if VARIANCE in fewer and not any(self.share_better(m, VARIANCE) >= _CLEARLY for m in fewer):
+        others = [name for name in fewer if name not in (VARIANCE, RANDOM)]
+        if others and not any(self.share_better(m, VARIANCE) >= _CLEARLY for m in others):
             said.append("None misses clearly less than variance selection does.")
         shares = {name: self.share_better(name) for name in fewer if name != RANDOM}
         poor = [name for name, share in shares.items() if share < _CLEARLY]
@@ -216,7 +217,8 @@ def _with_spread(value: float | None, std: float | None) -> str:
     if value is None:
         return "–"
     digits = 3 if abs(value) < 10 else 1
-    return f"{value:.{digits}f}" + (f" ± {std:.{digits}f}" if std is not None else "")
+    spread = "" if std is None or math.isnan(std) else f" ± {std:.{digits}f}"
+    return f"{value:.{digits}f}{spread}"
 
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
