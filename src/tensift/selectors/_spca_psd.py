@@ -91,10 +91,13 @@ class SPCA_PSD(STPCASelector):
 
     Notes
     -----
-    A step of "paper" takes ``O(d^3)``, or ``O(d^2 n)`` if there are fewer samples ``n`` than
-    features ``d``; memory is ``O(d^2)``. The projection onto the cone is not the constrained
-    minimiser of the step, so the objective may rise now and then; "exact" has no such steps. The
-    start is ``A = I / 2`` where the authors draw a random diagonal.
+    A step of "paper" takes ``O(d^3)`` and memory of ``O(d^2)``. From ten times as many features
+    ``d`` as samples ``n`` on, operators are kept as factors: a step takes ``O(d n^2)``, memory is
+    ``O(d n)``, and `operators_` is put together when it is first read.
+
+    The projection onto the cone is not the constrained minimiser of the step, so the objective
+    may rise now and then; "exact" has no such steps. The start is ``A = I / 2`` where the authors
+    draw a random diagonal.
 
     References
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,7 +19,6 @@ from tensift.selectors._entry import entry_scores
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._scoring import Scoring
 from tensift.selectors._slice_solver import SliceSolver, explained_failure, warn_of_open_gaps
-from tensift.solvers._problem import column_norms
 
 __all__ = ["STPCASelector"]
 
@@ -165,6 +165,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         "lam_",
         "eta_",
         "operators_",
+        "_solution",
         "objective_",
         "objective_path_",
         "n_iter_",
@@ -213,6 +214,11 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.stopping = stopping
         self.verbose = verbose
 
+    @cached_property
+    def operators_(self) -> NDArray:
+        """Reconstruction operators, put together when first read."""
+        return self._moments.orientation.expand(self._solution.operators)
+
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Share of the energy of centred samples that the operators reconstruct.
 
@@ -250,7 +256,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         callback = progress_bar("solving slices", gram.n_slices) if self.verbose else None
         with explained_failure():
             solution = solver.solve(problems, self.n_jobs, callback)
-            norms = column_norms(solution.operators)
+            norms = solution.norms
             scores, ties = scoring.scores(norms), [scoring.feature_spread]
             if self.solver == "exact":
                 # Zeros are the optimum's own here, so they say nothing of one another.
@@ -267,7 +273,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
                 ]
         scoring.warn_of_constant_rows()
         self._set_feature_scores(scores, ties)
-        self.operators_ = orientation.expand(solution.operators)
+        self._solution = solution
         self.objective_ = orientation.expand(solution.objective)
         self.n_iter_ = orientation.expand(solution.n_iter)
         self.objective_path_ = orientation.expand(solution.objective_path)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint
+from tensift._stacks import adjoint, diagonal_of
 
 __all__ = ["LowRank"]
 
@@ -33,10 +34,41 @@ class LowRank:
     square: NDArray
     trace: NDArray[np.float64]
 
+    @classmethod
+    def of_eigenpairs(cls, pairs: Sequence[tuple[NDArray[np.float64], NDArray]]) -> LowRank:
+        """Matrices with these eigenvalues ``(r_j,)`` and eigenvectors ``(q, r_j)``, else zero."""
+        rank = max(1, *(len(values) for values, _ in pairs))
+        size = len(pairs[0][1])
+        rows = np.zeros((len(pairs), rank, size), pairs[0][1].dtype)
+        core = np.zeros((len(pairs), rank, rank))
+        for j, (values, vectors) in enumerate(pairs):
+            rows[j, : len(values)] = adjoint(vectors)
+            diagonal_of(core[j])[: len(values)] = values
+        return cls(rows, core, core**2, diagonal_of(core).sum(axis=1))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[LowRank]) -> LowRank:
+        """The matrices of all parts."""
+        rank = max(part.core.shape[1] for part in parts)
+
+        def join(name: str, padded_axes: int) -> NDArray:
+            arrays = [getattr(part, name) for part in parts]
+            missing = [(0, rank - array.shape[1]) for array in arrays]
+            rest = ((0, 0),) * (2 - padded_axes)
+            return np.concatenate(
+                [
+                    np.pad(array, ((0, 0), *(more,) * padded_axes, *rest))
+                    for array, more in zip(arrays, missing, strict=True)
+                ]
+            )
+
+        trace = np.concatenate([part.trace for part in parts])
+        return cls(join("rows", 1), join("core", 2), join("square", 2), trace)
+
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: NDArray) -> LowRank:
+    def __getitem__(self, index: slice | NDArray) -> LowRank:
         """Some of the matrices."""
         return LowRank(self.rows[index], self.core[index], self.square[index], self.trace[index])
 
@@ -53,9 +85,12 @@ class LowRank:
         squares = np.einsum("prq,prq->pq", self.rows.conj(), self.square @ self.rows).real
         return np.sqrt(np.maximum(squares, 0))
 
-    def inner(self, matrices: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``Tr(A S)`` and ``Tr(A S A)`` with Hermitian matrices ``S``."""
-        inner = (self.rows @ matrices) @ adjoint(self.rows)
+    def inner(
+        self, matrices: NDArray, *, thin: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``Tr(A S)`` and ``Tr(A S A)`` with Hermitian matrices ``S``, or thin factors of them."""
+        images = self.rows @ matrices
+        inner = images @ adjoint(images if thin else self.rows)
         inner = inner.conj()
         return (
             np.einsum("pij,pij->p", self.core, inner).real,

@@ -18,6 +18,7 @@ from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._projection import low_rank_psd_part
 from tensift.solvers._solution import Solution
 from tensift.solvers._tracking import TrackedProjection
+from tensift.solvers._wide import WideProjection, is_wide
 from tensift.solvers._workers import map_slices
 
 __all__ = ["solve_paper", "solve_paper_block"]
@@ -113,18 +114,21 @@ def solve_paper_block(
     """Step a stack of slices together, in this thread; a slice leaves when it has converged."""
     gram = problems.gram
     n_slices, size = gram.n_slices, gram.size
-    operators = np.empty((n_slices, size, size), gram.array.dtype)
+    wide = WideProjection(n_slices) if is_wide(gram) else None
+    # Operators of wide slices are kept as factors.
+    factors: list[LowRank] = [None] * n_slices  # type: ignore[list-item]
+    operators = np.empty((0 if wide else n_slices, size, size), gram.array.dtype)
     converged = np.zeros(n_slices, bool)
     path = []
     norms = np.full((n_slices, size), 0.5)  # of half the identity
     first_spectrum = None
     if start is not None:
-        norms = column_norms(start.operators)
+        norms = start.norms
     elif not gram.thin:
         first_spectrum = gram.spectrum
     problems = replace(problems, gram=GramTensor(gram.array, gram.thin))  # without the spectrum
 
-    project = TrackedProjection(n_slices, size, operators.dtype, steady=True)
+    tracked = TrackedProjection(len(operators), size, operators.dtype, steady=True)
     active = np.arange(n_slices)
     previous = np.full(n_slices, np.inf)
     for step in range(max_iter):
@@ -132,10 +136,12 @@ def solve_paper_block(
         current: NDArray | LowRank
         if step == 0 and first_spectrum is not None:
             current = _from_equal_weights(*first_spectrum, weights, problems.eta)
+        elif wide is not None:
+            current = wide.parts(problems.gram.array, weights, problems.eta)
         elif gram.thin:  # fewer samples than features leave few positive eigenvalues
             current = low_rank_psd_part(_unconstrained(problems, weights))
         else:
-            current = project.parts(_unconstrained(problems, weights))
+            current = tracked.parts(_unconstrained(problems, weights))
         norms = _norms(current)
         value = _objective(problems, current, norms)
         path.append(np.full(n_slices, np.nan))
@@ -147,16 +153,24 @@ def solve_paper_block(
         done = stopped if step + 1 < max_iter else np.ones_like(stopped)
         if done.any():
             finished, ended = active[done], current[done]
-            operators[finished] = ended.dense() if isinstance(ended, LowRank) else ended
+            if wide is None:
+                operators[finished] = ended.dense() if isinstance(ended, LowRank) else ended
+            elif isinstance(ended, LowRank):
+                for j, index in enumerate(finished):
+                    factors[index] = ended[j : j + 1]
             converged[finished] = stopped[done]
             if done.all():
                 break
             going = ~done
             active, norms, value = active[going], norms[going], value[going]
             problems = problems[going]
-            project.keep(going)
+            if wide is None:
+                tracked.keep(going)
+            else:
+                wide.keep(going)
         previous = value
-    return Solution(operators, np.stack(path, axis=1), converged)
+    found = operators if wide is None else LowRank.concatenate(factors)
+    return Solution(found, np.stack(path, axis=1), converged)
 
 
 def _from_equal_weights(
@@ -181,7 +195,7 @@ def _objective(
 ) -> NDArray[np.float64]:
     if not isinstance(operators, LowRank):
         return problems.value(operators, norms)
-    fit, energy = operators.inner(problems.gram.array)
+    fit, energy = operators.inner(problems.gram.array, thin=problems.gram.thin)
     loss = problems.gram.trace() - 2 * fit + energy + problems.ridge * np.sum(norms**2, axis=1)
     return loss + problems.lam * norms.sum(axis=1) + problems.eta * operators.trace
 

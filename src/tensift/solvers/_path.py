@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensift.gram import GramTensor
 from tensift.solvers._checkpoint import Checkpoint, fingerprint
-from tensift.solvers._problem import SliceProblems, column_norms
+from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
 from tensift.solvers._workers import blocks_of, run_tasks
 
@@ -186,7 +186,7 @@ def solve_path(
 
 def _what_is_kept(solution: Solution) -> dict[str, NDArray]:
     kept = {
-        "norms": column_norms(solution.operators),
+        "norms": solution.norms,
         "objective": solution.objective,
         "n_iter": solution.n_iter,
         "converged": solution.converged,

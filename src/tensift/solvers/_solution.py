@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensift.solvers._low_rank import LowRank
+from tensift.solvers._problem import column_norms
 
 __all__ = ["Solution"]
 
@@ -17,8 +21,9 @@ class Solution:
 
     Attributes
     ----------
-    operators : ndarray of shape (p, q, q)
-        Reconstruction operators.
+    found : ndarray of shape (p, q, q), or LowRank
+        Reconstruction operators, or their factors where slices have many more features than
+        samples.
     objective_path : ndarray of shape (p, steps)
         The objective after every step; NaN after a slice's last one.
     converged : ndarray of bool, shape (p,)
@@ -36,10 +41,21 @@ class Solution:
     (array([2, 3]), array([3. , 3.4]))
     """
 
-    operators: NDArray
+    found: NDArray | LowRank
     objective_path: NDArray[np.float64]
     converged: NDArray[np.bool_]
     dual: NDArray[np.float64] | None = None
+
+    @cached_property
+    def operators(self) -> NDArray:
+        """Reconstruction operators, ``(p, q, q)``; made from factors when first read."""
+        return self.found.dense() if isinstance(self.found, LowRank) else self.found
+
+    @cached_property
+    def norms(self) -> NDArray[np.float64]:
+        """Euclidean norms of the operators' columns, ``(p, q)``."""
+        found = self.found
+        return found.column_norms() if isinstance(found, LowRank) else column_norms(found)
 
     @property
     def n_iter(self) -> NDArray[np.intp]:
@@ -72,8 +88,15 @@ class Solution:
             for part in parts
         ]
         return cls(
-            operators=np.concatenate([part.operators for part in parts]),
+            found=_joined([part.found for part in parts]),
             objective_path=np.concatenate(paths),
             converged=np.concatenate([part.converged for part in parts]),
             dual=None if parts[0].dual is None else np.concatenate([part.dual for part in parts]),
         )
+
+
+def _joined(parts: Sequence[NDArray | LowRank]) -> NDArray | LowRank:
+    factors = [part for part in parts if isinstance(part, LowRank)]
+    if len(factors) == len(parts):
+        return LowRank.concatenate(factors)
+    return np.concatenate([part.dense() if isinstance(part, LowRank) else part for part in parts])
