@@ -137,6 +137,8 @@ def test_settings_are_those_of_the_set():
     assert dict(fit.settings)["n_neighbors"] == 5
     (fit, _) = study.fits(contender(study, "SPCAFS, components: classes"), DIGITS)
     assert dict(fit.settings)["n_components"] == 10
+    (fit, _) = study.fits(contender(study, "RNE"), ORBIT)
+    assert dict(fit.settings)["n_components"] == 3
     (fit,) = study.fits(contender(study, "RNE, released program"), DIGITS)
     assert dict(fit.settings)["variant"] == "released"
 

@@ -166,6 +166,17 @@ def test_tensors_equal_rows_and_mode_features_are_sums():
     assert_allclose(modes.scores_, alike.scores_.reshape(5, 2, 4).sum(axis=(0, 2)))
 
 
+def test_columns_can_be_fewer_than_elements():
+    """A column a channel, instead of one for each of a channel's elements."""
+    X = np.random.default_rng(0).random((60, 5, 2, 4))
+    modes = RNE(3, n_components=3, feature_mode=2, random_state=0).fit(X)
+    assert modes.embedding_.shape == (40, 3)
+    alike = RNE(3, random_state=0).fit(X)
+    assert_allclose(modes.scores_, alike.scores_.sum(axis=(0, 1)))
+    with pytest.warns(UserWarning, match="n_components=50 is more than the 40 elements that vary"):
+        RNE(3, n_components=50, random_state=0, max_iter=1).fit(X)
+
+
 def test_constant_features_come_last():
     X = planted(2)[0]
     X[:, [0, 7]] = 3.0

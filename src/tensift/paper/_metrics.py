@@ -44,6 +44,8 @@ _NOTES = (
     "Equal scores are ordered by index, column by column, as in the authors' program",
     "Methods that need a fit for each number of features (RNE, NLGMS, MCFS) are judged at every "
     "second number",
+    "On channels RNE has as many components as channels to select: the published times leave room "
+    "for no more",
     "Seconds are of one thread of this machine; the paper's are of MATLAB on another",
 )
 

@@ -22,6 +22,8 @@ _VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "RNE": {"released program": {"variant": "released"}},
     "SPCAFS": {"components: classes": {"n_components": "n_clusters"}},
 }
+# Of methods on features that are indices of a mode: the published times leave room for no more.
+_BY_MODE: dict[str, dict[str, Any]] = {"RNE": {"n_components": "n_selected"}}
 _IN_THE_PAPER = {"All-Features": "All Features"}  # where its name differs from the registry's
 
 
@@ -227,7 +229,9 @@ class Study:
             "feature_mode": dataset.feature_mode,
             "orientation": data.orientation,
         }
-        fixed = {name: of_the_set.get(value, value) for name, value in contender.fixed.items()}
+        named = of_the_set | {"n_selected": data.counts[0]}
+        fixed = (_BY_MODE.get(contender.name, {}) if data.by_mode else {}) | dict(contender.fixed)
+        fixed = {name: named.get(value, value) for name, value in fixed.items()}
         everything = of_the_set | fixed | dict(given)
         own = selector_info(contender.name).parameters
         return tuple(sorted((name, value) for name, value in everything.items() if name in own))

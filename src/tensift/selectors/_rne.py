@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,10 +37,13 @@ class RNE(CountedSelector):
     Parameters
     ----------
     n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them. The number, to which a share is resolved
-        first, is the number of columns of ``H``: another number is another problem, and what it
-        selects need not contain what a smaller one selects. With `feature_mode` it is the number
-        of elements that the features to keep have together.
+        How many features to keep, or which share of them. Unless `n_components` is given, the
+        number is that of the columns of ``H``: another number is another problem, and what it
+        selects need not contain what a smaller one selects.
+    n_components : int or None, default=None
+        The number of columns of ``H``. None: as many as features to keep, with `feature_mode` as
+        many as those have elements. On channels of many elements that takes long; the published
+        times leave room for a column a channel only.
     n_neighbors : int, default=5
         How many neighbours reconstruct a sample.
     alpha : float, default=1000.0
@@ -134,6 +137,7 @@ class RNE(CountedSelector):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CountedSelector._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "scale": [StrOptions({"max", "samples"}), None],
         "solver": [StrOptions({"fast", "paper"}), None],
@@ -143,6 +147,7 @@ class RNE(CountedSelector):
         self,
         n_features_to_select: int | float = 100,
         *,
+        n_components: int | None = None,
         n_neighbors: int = 5,
         alpha: float = 1e3,
         scale: str | None = "max",
@@ -157,6 +162,7 @@ class RNE(CountedSelector):
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.scale = scale
@@ -207,7 +213,12 @@ class RNE(CountedSelector):
 
     def _start(self, varying: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The given start or one that is drawn, for the features that vary."""
-        width = self._n_wanted(int(varying.sum()))
+        limit = int(varying.sum())
+        if self.n_components is None:
+            width = self._n_wanted(limit)
+        else:
+            why = f"the {limit} elements that vary"
+            width = self._at_most("n_components", self.n_components, limit, why)
         start = self._given_start(varying, width)
         if start is None:
             draws = check_random_state(self.random_state).random_sample((len(varying), width))
