@@ -6,7 +6,7 @@ WORKERS ?= auto
 # One BLAS thread for each test worker: workers times threads never exceed the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo examples test test-slow lint format bench clean
+.PHONY: help demo paper examples test test-slow lint format bench clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -30,6 +30,9 @@ $(VENV)/.bench: $(VENV)/.core
 
 demo: $(VENV)/.core  ## select pixels and channels on bundled data, ending in a picture
 	$(BIN)/tensift demo --output demo
+
+paper: $(VENV)/.core  ## every table and figure of the paper, on small data
+	$(BIN)/tensift paper --fast --jobs -1 --output demo/paper
 
 examples: $(VENV)/.bench  ## compress, denoise, map, higher orders: each ends in a picture
 	for name in compress denoise component_map higher_order; do \

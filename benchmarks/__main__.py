@@ -21,7 +21,6 @@ BENCHMARKS = {
     "path": "what certified fits and paths cost (minutes; only when named)",
     "exact": "the certified optimum beside the authors' iteration (half an hour; only when named)",
     "graph_selectors": "UDFS and NDFS beside another program (minutes; only when named)",
-    "paper_table": "the paper's methods on its sets, beside its figures (an hour; only when named)",
     "rival_speed": "four rivals beside plain transcriptions of them (minutes; only when named)",
     "asch": "correct channels of ASCH over the paper's grid (minutes; only when named)",
 }
@@ -30,7 +29,6 @@ ONLY_WHEN_NAMED = {
     "decomposition",
     "exact",
     "graph_selectors",
-    "paper_table",
     "path",
     "quality",
     "rival_speed",
@@ -50,8 +48,6 @@ def main(arguments=None):
     parser.add_argument(
         "--output", default="benchmarks/results", help="folder of the tables (benchmarks/results)"
     )
-    parser.add_argument("--cache", help="folder from which a stopped paper_table goes on")
-    parser.add_argument("--minutes", type=float, help="after which paper_table ends with a part")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
@@ -59,18 +55,13 @@ def main(arguments=None):
     if options.repeats < 1:
         parser.error(f"--repeats must be at least 1; got {options.repeats}")
     names = options.names or [name for name in BENCHMARKS if name not in ONLY_WHEN_NAMED]
-    limits = {"cache": options.cache, "minutes": options.minutes}
-    if any(value is not None for value in limits.values()) and names != ["paper_table"]:
-        parser.error("--cache and --minutes are for paper_table alone: name no other benchmark")
-
     environment = describe_environment()
     for key, value in environment.items():
         print(f"{key}: {value}")
     failures = []
     for name in names:
         start = time.perf_counter()
-        given = limits if name == "paper_table" else {}
-        tables = importlib.import_module(f"benchmarks.{name}").run(options.repeats, **given)
+        tables = importlib.import_module(f"benchmarks.{name}").run(options.repeats)
         write_results(options.output, name, tables, environment)
         for table in tables.values():
             if not table.csv_only:

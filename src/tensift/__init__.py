@@ -2,6 +2,7 @@
 
 from tensift import algebra, datasets, metrics
 from tensift._version import __version__
+from tensift.comparison import SelectorComparison, compare_selectors
 from tensift.decomposition import SelectFromDecomposition, SparseTensorPCA, TensorPCA
 from tensift.selectors import (
     CPUFS,
@@ -43,11 +44,13 @@ __all__ = [
     "STPCASelector",
     "SelectFromDecomposition",
     "SelectionPath",
+    "SelectorComparison",
     "SparseTensorPCA",
     "TensorPCA",
     "VarianceSelector",
     "__version__",
     "algebra",
+    "compare_selectors",
     "datasets",
     "list_selectors",
     "metrics",
