@@ -90,6 +90,10 @@ def add_parser(commands: Any) -> None:
     extent.add_argument(
         "--repeats", type=positive_int, metavar="N", help="runs of k-means (default: 30)"
     )
+    extent.add_argument(
+        "--variants", action="store_true",
+        help="in metrics, also the authors' released programs where they depart from the papers",
+    )  # fmt: skip
     parser.add_argument(
         "--jobs", type=jobs, metavar="N", default=1,
         help="processes; -1 for all cores (default: 1)",
@@ -147,6 +151,7 @@ def _study(arguments: argparse.Namespace) -> Study:
     if cells is not None:
         extent["cells"] = cells
     extent["cells_of"] = dict(zip(_known_methods(exceptions), exceptions.values(), strict=True))
+    extent["variants"] = arguments.variants
     if arguments.methods:
         extent["methods"] = tuple(_known_methods(arguments.methods))
     if arguments.fast:

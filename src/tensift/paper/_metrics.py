@@ -54,7 +54,7 @@ def _tasks(study: Study) -> list[Fit]:
     return [
         fit
         for data in study.pick(*REAL_SETS)
-        for contender in study.contenders(variants=not study.fast)
+        for contender in study.contenders(variants=study.variants)
         if contender.name != "AllFeatures" or not data.by_mode
         for fit in study.fits(contender, data)
     ]
@@ -64,7 +64,7 @@ def _report(study: Study, results: Results) -> Report:
     found = [
         Outcomes(contender, data, study.fits(contender, data), results)
         for data in study.pick(*REAL_SETS)
-        for contender in study.contenders(variants=not study.fast)
+        for contender in study.contenders(variants=study.variants)
         if contender.name != "AllFeatures" or not data.by_mode
     ]
     rows = [row for outcomes in found for row in _rows(outcomes)]

@@ -88,6 +88,9 @@ class Study:
         Of methods that draw their start. Random selection has `draws`.
     repeats : int
         Runs of k-means for each number of features.
+    variants : bool
+        Whether the table of metrics also has the released programs, at the parameters that their
+        authors set, and other settings that test why figures differ from the paper's.
     fast : bool
         Whether stand-ins take the place of the paper's sets.
 
@@ -110,6 +113,7 @@ class Study:
     seeds: int = 3
     draws: int = 25
     repeats: int = 30
+    variants: bool = False
     fast: bool = False
 
     @classmethod
@@ -146,6 +150,7 @@ class Study:
             "draws_of_random_selection": self.draws,
             "repeats_of_k_means": self.repeats,
             "seed_of_k_means": 0,
+            "variants": self.variants,
             "fast": self.fast,
         }
 
