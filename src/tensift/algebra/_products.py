@@ -179,7 +179,7 @@ def identity_tensor(size: int, mode_sizes: Sequence[int], transform: Any) -> NDA
 
     Returns
     -------
-    ndarray of shape (size, size, *mode_sizes)
+    ndarray of shape ``(size, size, *mode_sizes)``
 
     Examples
     --------

@@ -81,7 +81,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
 
         Returns
         -------
-        ndarray of shape (n, n_components_)
+        ndarray of shape ``(n, n_components_)``
         """
         return self._encode(self._fit(X))
 
@@ -95,7 +95,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
 
         Returns
         -------
-        ndarray of shape (n, n_components_)
+        ndarray of shape ``(n, n_components_)``
             Real for real samples, unless a transform is complex without the symmetry of the DFT.
         """
         check_is_fitted(self)
@@ -106,7 +106,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
 
         Parameters
         ----------
-        X : array-like of shape (n, n_components_)
+        X : array-like of shape ``(n, n_components_)``
             Coordinates.
 
         Returns

@@ -80,9 +80,9 @@ class SparseTensorPCA(TensorDecomposition):
     ----------
     n_components_ : int
         The number of coordinates, over all slices: of the components whose encoder is not zero.
-    components_ : ndarray of shape (n_components_, d_1, ..., d_m), or (n_components_, d) for rows
+    components_ : ndarray of shape ``(n_components_, d_1, ..., d_m)``
         What one unit of each coordinate adds to a reconstruction: the decoders, which are not
-        sparse. Computed when read.
+        sparse; for rows ``(n_components_, d)``. Computed when read.
     weights_ : ndarray of the same shape
         What each coordinate multiplies the elements of a centred sample by: the encoders, the
         sparse loadings of sparse PCA. Under a transform their zeros are in `sparse_encoder_`.
@@ -94,10 +94,10 @@ class SparseTensorPCA(TensorDecomposition):
         for sparse entries, else `encoder_`.
     sparsity_ : ndarray of shape (p, k)
         Share of zeros in every column of `sparse_encoder_`.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_, explained_variance_ratio_ : ndarray of shape ``(n_components_,)``
         By how much each component lowers the mean squared error of the reconstruction, descending,
         and that as a share of the variance. They add up, since decoders are orthonormal.
-    component_slices_, component_numbers_ : ndarray of shape (n_components_,)
+    component_slices_, component_numbers_ : ndarray of shape ``(n_components_,)``
         The slice that each component belongs to, in row-major order of the other modes, and its
         number there.
     lam_, ridge_ : float

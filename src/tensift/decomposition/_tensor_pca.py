@@ -63,16 +63,16 @@ class TensorPCA(TensorDecomposition):
     ----------
     n_components_ : int
         The number of coordinates, over all slices. Components without energy are left out.
-    components_ : ndarray of shape (n_components_, d_1, ..., d_m), or (n_components_, d) for rows
-        What one unit of each coordinate (before whitening) adds to a reconstruction. Orthonormal
-        if M is unitary up to a factor. Computed when read.
+    components_ : ndarray of shape ``(n_components_, d_1, ..., d_m)``
+        What one unit of each coordinate (before whitening) adds to a reconstruction; for rows
+        ``(n_components_, d)``. Orthonormal if M is unitary up to a factor. Computed when read.
     weights_ : ndarray of the same shape
         What each coordinate (before whitening) multiplies the elements of a centred sample by. The
         same as `components_` if M is unitary up to a factor and real. Computed when read.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_, explained_variance_ratio_ : ndarray of shape ``(n_components_,)``
         Variance along each component, descending, and its share of the whole; in the transform
         domain if M is not unitary up to a factor.
-    component_slices_, component_numbers_ : ndarray of shape (n_components_,)
+    component_slices_, component_numbers_ : ndarray of shape ``(n_components_,)``
         The slice that each component belongs to, in row-major order of the other modes, and its
         number there.
     energy_ : ndarray of shape (p, q)

@@ -71,7 +71,7 @@ class MSPCA(VectorisedSelector):
     ranking_ : ndarray of int
         Flat row-major feature indices, best first. Whole rows and columns have scores of zero;
         those are ordered by the features' standard deviations.
-    encoders_ : list of ndarray of shape (d_k, n_components_[k])
+    encoders_ : list of ndarray of shape ``(d_k, n_components_[k])``
         ``U_k``, columns scaled to norm one or zero.
     decoders_ : list of ndarray of shape (d_k, n_components_[k])
         ``B_k``, with orthonormal columns.
@@ -79,7 +79,7 @@ class MSPCA(VectorisedSelector):
         Components of every mode.
     objective_ : float
         The sum of the objectives of all modes in the last round.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape ``(n_iter_,)``
         That sum after every round.
     n_iter_ : int
         Rounds over the modes.

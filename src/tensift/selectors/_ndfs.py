@@ -78,7 +78,7 @@ class NDFS(VectorisedSelector):
         The indicators ``F``.
     objective_ : float
         The objective in the end.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape ``(n_iter_,)``
         The objective after every iteration. It never rises with ``variant="intended"``.
     n_iter_ : int
         The number of iterations.

@@ -90,7 +90,7 @@ class NLGMS(CountedSelector):
         ``S``.
     objective_ : float
         The objective at the end.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape ``(n_iter_,)``
         The objective after every iteration. It may rise, because the constraint ``X = X Z + E`` is
         met only in the limit.
     n_iter_ : int

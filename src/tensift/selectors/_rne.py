@@ -88,7 +88,7 @@ class RNE(CountedSelector):
         ``H``, with zeros in the rows of features that do not vary.
     objective_ : float
         The objective at the end.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape ``(n_iter_,)``
         The objective after every turn.
     n_iter_ : int
         The number of turns.

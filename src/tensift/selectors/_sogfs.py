@@ -33,7 +33,7 @@ class SOGFS(VectorisedSelector):
     """Select features by learning a graph of clusters and a row-sparse projection (SOGFS).
 
     Features are centred and divided by their norms. On the rows ``x_i`` of the result, a graph
-    ``s`` and a projection ``W``, of ``d`` rows and `n_components` columns, are to minimise
+    ``s`` and a projection ``W``, of ``d`` rows and `n_components` columns, are to minimise ::
 
         sum_ij (|W' x_i - W' x_j|^2 s_ij + r s_ij^2) + 2 gamma ||W||_{2,1}
 
@@ -81,11 +81,11 @@ class SOGFS(VectorisedSelector):
         The projection ``W`` of the flattened features.
     graph_ : csr_array of shape (n, n)
         The graph; rows sum to 1.
-    lam_path_ : ndarray of shape (n_iter_,)
+    lam_path_ : ndarray of shape ``(n_iter_,)``
         The weight of the number of components, with which every graph was found.
     objective_ : float
         The objective in the end.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape ``(n_iter_,)``
         The objective after every iteration. It may rise.
     n_iter_ : int
         The number of iterations.

@@ -71,7 +71,7 @@ class SPCA_PSD(STPCASelector):
         The operator ``A`` on flattened samples.
     objective_ : float
         The objective in the end.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape ``(n_iter_,)``
         The objective after every step.
     n_iter_ : int
         The number of steps.

@@ -64,7 +64,7 @@ class SPCAFS(VectorisedSelector):
         The projection ``W`` of the flattened features.
     objective_ : float
         The objective in the end.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape ``(n_iter_,)``
         The objective after every iteration.
     n_iter_ : int
         The number of iterations.

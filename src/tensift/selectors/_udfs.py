@@ -67,7 +67,7 @@ class UDFS(VectorisedSelector):
         The projection ``W`` of the flattened features.
     objective_ : float
         The objective in the end.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape ``(n_iter_,)``
         The objective after every iteration; it never rises.
     n_iter_ : int
         The number of iterations.
