@@ -149,13 +149,20 @@ def test_wrong_numbers_are_usage_errors(tmp_path, capsys, option, value):
     assert option in capsys.readouterr().err
 
 
+CELLS = "4,spcafs=1,STPCASelector@Digits=2"
+
+
 def test_methods_that_take_long_can_have_fewer_cells(tmp_path):
     methods = ("--methods", "STPCASelector,SPCAFS", "--quiet", "--repeats", "1")
-    assert paper(tmp_path / "out", "metrics", "--fast", *methods, "--cells", "4,spcafs=1") == 0
-    run = {row["method"]: row["cells"] for row in rows_of(tmp_path / "out" / "metrics.csv")}
-    assert run == {"STPCA-MP": "4 of 25", "SPCAFS": "1 of 5"}
+    assert paper(tmp_path / "out", "metrics", "--fast", *methods, "--cells", CELLS) == 0
+    rows = rows_of(tmp_path / "out" / "metrics.csv")
+    run = {(row["method"], row["data"]): row["cells"] for row in rows}
+    assert run.pop(("STPCA-MP", "Digits")) == "2 of 25"
+    assert {run[key] for key in run if key[0] == "STPCA-MP"} == {"4 of 25"}
+    assert {run[key] for key in run if key[0] == "SPCAFS"} == {"1 of 5"}
     record = json.loads((tmp_path / "out" / "metrics.json").read_text())
-    assert record["extent"]["cells_of_single_methods"] == {"SPCAFS": 1}
+    exceptions = {"SPCAFS": 1, "STPCASelector@Digits": 2}
+    assert record["extent"]["cells_of_single_methods"] == exceptions
 
 
 def test_files_of_others_are_not_replaced_and_no_work_is_done_first(tmp_path, capsys, monkeypatch):

@@ -81,7 +81,7 @@ def add_parser(commands: Any) -> None:
     extent.add_argument(
         "--cells", type=_cells, metavar="N", default=(None, {}),
         help="at most N cells of each grid, always the same ones; N pairs of cell and seed where a "
-        "method has seeds. 25,NLGMS=3 makes an exception (default: all)",
+        "method has seeds. 25,NLGMS=3,SOGFS@USPS=1 makes exceptions (default: all)",
     )  # fmt: skip
     extent.add_argument(
         "--seeds", type=positive_int, metavar="N",
@@ -150,7 +150,10 @@ def _study(arguments: argparse.Namespace) -> Study:
     cells, exceptions = arguments.cells
     if cells is not None:
         extent["cells"] = cells
-    extent["cells_of"] = dict(zip(_known_methods(exceptions), exceptions.values(), strict=True))
+    extent["cells_of"] = {}
+    for name, number in exceptions.items():
+        method, at, data = name.partition("@")
+        extent["cells_of"][_known_methods([method])[0] + at + data] = number
     extent["variants"] = arguments.variants
     if arguments.methods:
         extent["methods"] = tuple(_known_methods(arguments.methods))

@@ -83,7 +83,7 @@ class Study:
         others, both in an order that is drawn once for all. Where a method has several seeds, so
         many pairs of cell and seed: no method gets more draws than another. None for all cells.
     cells_of : dict of str to int
-        The same for single methods, which take long.
+        The same for single methods, which take long, or for one on one set: ``"NLGMS@USPS"``.
     seeds : int
         Of methods that draw their start. Random selection has `draws`.
     repeats : int
@@ -208,18 +208,20 @@ class Study:
                 data.metrics,
                 keep_scores,
             )
-            for cell in self.grid(contender)
+            for cell in self.grid(contender, data)
             for part in counts
             for seed in range(seeds if contender.random else 1)
         ]
 
-    def grid(self, contender: Contender) -> list[dict[str, float]]:
-        """The cells of a method's grid that are run, those that say most first."""
+    def grid(self, contender: Contender, data: PaperSet | None = None) -> list[dict[str, float]]:
+        """The cells of a method's grid that are run (on a set), those that say most first."""
         names, values = list(contender.grid), list(contender.grid.values())
         cells = list(product(*values))
         shuffled = np.random.default_rng(0).permutation(len(cells))
         order = sorted(shuffled, key=lambda place: _coarseness(cells[place]))
         at_most = self.cells_of.get(contender.name, self.cells)
+        if data is not None:
+            at_most = self.cells_of.get(f"{contender.name}@{data.name}", at_most)
         if at_most is not None:
             order = order[: max(1, at_most // (self.seeds if contender.random else 1))]
         return [dict(zip(names, cells[place], strict=True)) for place in order]
