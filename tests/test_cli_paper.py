@@ -130,6 +130,7 @@ def test_missing_sets_have_a_line_each(tmp_path, monkeypatch, capsys):
         (["tables"], "unknown experiment 'tables'; known: datasets, "),
         (["--sets", "MNIST"], "unknown dataset 'MNIST'; known: PIE, "),
         (["--methods", "PCA"], "unknown method 'PCA'; known: STPCASelector, "),
+        (["--cells", "3,RNE@MNIST=1"], "unknown dataset 'MNIST'; known: PIE, "),
         (["--cells", "3,PCA=1"], "unknown method 'PCA'; known: STPCASelector, "),
         (["--fast", "--sets", "PIE"], "leave out --sets"),
     ],

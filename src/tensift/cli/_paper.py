@@ -18,6 +18,7 @@ from tensift.cli._figures import figure_for_file, save_figure
 from tensift.cli._output import OutputFolder
 from tensift.cli._record import versions
 from tensift.paper import Experiment, Report, Study, list_experiments, run_experiment
+from tensift.paper._sets import list_sets
 from tensift.plotting._matplotlib import require_matplotlib
 from tensift.selectors import list_selectors
 
@@ -153,6 +154,8 @@ def _study(arguments: argparse.Namespace) -> Study:
     extent["cells_of"] = {}
     for name, number in exceptions.items():
         method, at, data = name.partition("@")
+        if at and data not in list_sets():
+            raise ValueError(f"unknown dataset {data!r}; known: {', '.join(list_sets())}")
         extent["cells_of"][_known_methods([method])[0] + at + data] = number
     extent["variants"] = arguments.variants
     if arguments.methods:

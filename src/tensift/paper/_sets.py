@@ -14,7 +14,7 @@ from tensift.datasets import (
     make_orbit,
 )
 
-__all__ = ["PAPER_SETS", "STAND_INS", "PaperSet", "load_set"]
+__all__ = ["PAPER_SETS", "STAND_INS", "PaperSet", "list_sets", "load_set"]
 
 _PIXELS = (50, 100, 150, 200, 250, 300)
 
@@ -93,6 +93,11 @@ STAND_INS = (
     PaperSet("Generated Array", (4, 10, 20), 0, note="as the paper describes Array"),
     PaperSet("Generated Orbit", (3,), 0, by_mode=True, note="as the paper describes Orbit"),
 )
+
+
+def list_sets() -> list[str]:
+    """The names of all sets and stand-ins."""
+    return [one.name for one in (*PAPER_SETS, *STAND_INS)]
 
 
 @cache
