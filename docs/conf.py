@@ -1,0 +1,116 @@
+"""How the documentation is built by `make docs`. Neither the build nor its pages fetch anything."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # gallery examples are small
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+from sphinx_gallery.sorting import ExplicitOrder
+
+import tensift
+
+project = "tensift"
+author = "The tensift developers"
+project_copyright = author
+version = release = tensift.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+    "matplotlib.sphinxext.plot_directive",
+    "mathml",
+]
+exclude_patterns = ["_build", "gallery", "auto_gallery/**/*.ipynb", "pictures"]
+default_role = "literal"
+templates_path = ["_templates"]
+
+# Links of pages that stay readable on GitHub: headings are targets, files outside are copied along.
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+
+html_theme = "pydata_sphinx_theme"
+html_title = "tensift"
+html_static_path = ["_static"]
+html_css_files = ["tensift.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "tensift"},
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "header_links_before_dropdown": 7,
+}
+
+autosummary_generate = True
+autosummary_imported_members = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"  # numpydoc's sections have them
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": ExplicitOrder(
+        [
+            "plot_images.py",
+            "plot_wearables.py",
+            "plot_eeg.py",
+            "plot_hyperspectral.py",
+            "plot_radar.py",
+            "plot_video.py",
+        ]
+    ),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "backreferences_dir": "reference/generated/examples",
+    "doc_module": ("tensift",),
+}
+
+plot_basedir = str(Path(__file__).parent / "pictures")
+plot_html_show_source_link = False
+plot_html_show_formats = False
+plot_include_source = False
+plot_formats = [("svg", 100)]
+plot_rcparams = {"svg.hashsalt": "tensift", "figure.constrained_layout.use": True}
+
+nitpicky = True
+
+_OF_SCIKIT_LEARN = {"fit_transform", "get_support"}  # whose inherited texts are shown
+
+
+def _skip(app, kind, name, member, skip, options):
+    """Leave out what every scikit-learn estimator has; its texts refer to scikit-learn's pages."""
+    module = getattr(member, "__module__", None) or ""
+    if module.startswith("sklearn") and name not in _OF_SCIKIT_LEARN:
+        return True
+    return None
+
+
+def _copy_files_outside(app, name, source):
+    """Turn links to files beside this folder, which are no pages, into links to copies of them."""
+    folder = Path(app.env.doc2path(name)).parent
+
+    def link(match):
+        outside = not (folder / match[1]).resolve().is_relative_to(app.srcdir)
+        return f"](path:{match[1]})" if outside else match[0]
+
+    source[0] = re.sub(r"\]\((\.\./[^)#]+)\)", link, source[0])
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("source-read", _copy_files_outside)

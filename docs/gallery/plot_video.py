@@ -1,0 +1,67 @@
+"""
+Video: the road, not the leaves
+===============================
+
+80 clips of 16 x 20 pixels and 10 frames. A car drives along a road, in either direction, at its
+own speed; in the corner leaves flicker in the wind. The pixels of the road, three rows of them,
+are the right ones.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from tensift import STPCASelector
+
+rng = np.random.default_rng(0)
+n, height, width, frames = 80, 16, 20, 10
+y, x, t = np.meshgrid(np.arange(height), np.arange(width), np.arange(frames), indexing="ij")
+X = 0.06 * rng.normal(size=(n, height, width, frames))
+for clip in X:
+    start, speed = rng.uniform(-4, width), rng.uniform(1, 2.2) * rng.choice([-1, 1])
+    lane = rng.normal(10, 0.5)
+    across, along = y - lane, x - start - speed * (t - frames / 2)
+    clip += 0.5 * np.exp(-(across**2) / (2 * 1.2**2) - along**2 / (2 * 1.8**2))
+road = np.abs(y[..., 0] - 10) <= 1
+leaves = (y[..., 0] < 5) & (x[..., 0] < 7)
+X[:, leaves] += 0.35 * rng.normal(size=(n, leaves.sum(), frames))
+X.shape
+
+# %%
+# A sample has three modes, so there are three orientations, and the two other modes are
+# transformed. A feature is a pixel at a moment; the score of a pixel is the sum over its moments.
+# Cars are smooth along the road and in time, leaves are not, which is what cosines can tell
+# apart.
+
+
+def count(scores):
+    best = np.argsort(-scores, axis=None, kind="stable")[: road.sum()]
+    return f"road {road.ravel()[best].mean():.2f}, leaves {leaves.ravel()[best].mean():.2f}"
+
+
+maps = {}
+for orientation, mode in enumerate(("height", "width", "time")):
+    for transform in ("identity", "dct"):
+        selector = STPCASelector(100, orientation=orientation, transform=transform).fit(X)
+        maps[f"{mode}, {transform}"] = selector.scores_.sum(axis=2)
+maps["variance"] = X.var(axis=0).sum(axis=2)
+for name, scores in maps.items():
+    print(f"{name:<17} {count(scores)}")
+print(f"chance            road {road.mean():.2f}, leaves {leaves.mean():.2f}")
+
+# %%
+# **Found?** Entirely, where the rows reconstruct one another and cosines run along the road and
+# time. At any other setting mostly not: without a transform the leaves come first, as they do by
+# variance; with the width or the time reconstructed, rows are what the cosines mix, and the road
+# is one of the rows. So choose the orientation by what you look for: its mode is the one whose
+# indices are told apart.
+
+figure, axes = plt.subplots(1, 4, figsize=(12, 2.7), layout="constrained")
+axes[0].imshow(X[0, ..., 5], cmap="gray")
+axes[0].set_title("a frame")
+for ax, name in zip(axes[1:], ("height, dct", "height, identity", "variance"), strict=True):
+    ax.imshow(maps[name], cmap="cividis")
+    ax.set_title(name)
+for ax in axes:
+    ax.contour(road, levels=[0.5], colors="C1", linewidths=1.5)
+    ax.set(xticks=[], yticks=[])
+plt.show()
