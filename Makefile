@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 # One BLAS thread for each test worker: workers times threads never exceed the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
-.PHONY: help demo paper examples test test-slow lint format bench clean
+.PHONY: help demo paper examples docs test test-slow lint format bench clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -24,6 +25,10 @@ $(VENV)/.lint: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[lint]'
 	touch $@
 
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	touch $@
@@ -37,6 +42,10 @@ paper: $(VENV)/.core  ## every table and figure of the paper, on small data
 examples: $(VENV)/.bench  ## compress, denoise, map, higher orders: each ends in a picture
 	for name in compress denoise component_map higher_order; do \
 	    $(BIN)/python examples/$$name.py --output demo || exit 1; done
+
+docs: $(VENV)/.docs  ## the documentation, all examples executed, in docs/_build/html
+	rm -rf $(DOCS_OUTPUT)
+	$(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 
 test: $(VENV)/.test  ## the tests, without the slow ones
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
@@ -57,4 +66,4 @@ bench: $(VENV)/.bench  ## our fit beside its rivals, in one run
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove the environment and the demo's output
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOCS_OUTPUT) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
