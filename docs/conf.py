@@ -54,6 +54,7 @@ html_theme_options = {
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections have them
 numpydoc_show_class_members = False
 
@@ -76,7 +77,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
-    "backreferences_dir": "reference/generated/examples",
+    "backreferences_dir": None,
     "doc_module": ("tensift",),
 }
 
