@@ -29,6 +29,7 @@ from tensift.cli._input import (
     read_input,
 )
 from tensift.cli._output import OutputFolder
+from tensift.cli._pages import comparison_page
 from tensift.cli._record import describe_input, versions
 from tensift.comparison import SelectorComparison, compare_selectors
 from tensift.datasets import TensorDataset
@@ -40,7 +41,8 @@ __all__ = ["add_parser", "run"]
 _CELLS = "cells.jsonl"
 _SETTINGS = "settings.json"
 _FIGURES = ("png", "svg")
-_FILES = ("comparison.csv", "comparison.md", "agreement.csv", "selected.csv", _SETTINGS)
+_REPORT = "report.html"
+_FILES = ("comparison.csv", "comparison.md", "agreement.csv", "selected.csv", _SETTINGS, _REPORT)
 
 _DESCRIPTION = """\
 Select features by several methods and see, on your own data, what each is worth.
@@ -61,6 +63,7 @@ written to the output folder:
   comparison.md, .csv    the table, to read and to compute with
   agreement.csv          how much the methods' selections overlap, corrected for chance
   selected.csv           what each method keeps, best first
+  report.html            with --report: a page to look at, to try out, and to send on
   settings.json          every setting, the versions, seeds and the input's checksum
   cells.jsonl            every fit that is done: a stopped run goes on where it was, and a second
                          run takes no time
@@ -139,6 +142,9 @@ def _add_output_arguments(group: Any) -> None:
     )  # fmt: skip
     group.add_argument("--no-figure", action="store_true", help="write no figure")
     group.add_argument(
+        "--report", action="store_true", help="write a page for the browser too: report.html"
+    )
+    group.add_argument(
         "--overwrite", action="store_true",
         help="replace tables and figures of other settings; fits in cells.jsonl stay",
     )  # fmt: skip
@@ -168,6 +174,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         output.write_text(_SETTINGS, json.dumps(settings, indent=2) + "\n")
         if not arguments.no_figure:
             _write_figures(output, found, dataset)
+        if arguments.report:
+            used = _arguments_of_comparison(settings["parameters"])
+            page = comparison_page(arguments, found, dataset, used)
+            output.write_text(_REPORT, page)
     _say(console, arguments, found, dataset)
     console.say(f"written   {folder}{os.sep}: {', '.join(output.written)}")
     console.say(f"time      {time.perf_counter() - started:.1f} s")
@@ -212,13 +222,10 @@ def _compare(
     folder: Path,
     console: Console,
 ) -> SelectorComparison:
-    chosen = parameters["selectors"]
-    if chosen is not None and [name.casefold() for name in chosen] == ["all"]:
-        chosen = "all"
     try:
         return compare_selectors(
             dataset.data,
-            **{**parameters, "selectors": chosen},
+            **_arguments_of_comparison(parameters),
             labels=_labels(arguments, dataset),
             n_jobs=arguments.jobs,
             store=folder / _CELLS,
@@ -226,6 +233,14 @@ def _compare(
         )
     except ValueError as error:
         raise ValueError(f"{arguments.input}: {str(error).splitlines()[0]}") from None
+
+
+def _arguments_of_comparison(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as `compare_selectors` takes them, to which all methods are one word."""
+    chosen = parameters["selectors"]
+    if chosen is not None and [name.casefold() for name in chosen] == ["all"]:
+        chosen = "all"
+    return {**parameters, "selectors": chosen}
 
 
 def _selected(found: SelectorComparison, dataset: TensorDataset) -> list[dict[str, Any]]:

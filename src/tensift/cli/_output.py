@@ -43,7 +43,7 @@ class OutputFolder:
         present = [name for name in self.names if (self.path / name).exists()]
         if present and not self.overwrite:
             raise FileExistsError(
-                f"{self.path / present[0]} exists already; pass --overwrite, or another folder "
+                f"{self.path / present[0]} exists already; pass --overwrite, or another place "
                 "with --output"
             )
         if in_the_way := [name for name in present if (self.path / name).is_dir()]:

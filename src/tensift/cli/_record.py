@@ -18,8 +18,17 @@ from tensift import STPCASelector
 from tensift.cli._input import describe_file, read_arguments
 from tensift.datasets import TensorDataset
 from tensift.plotting._names import ModeNames
+from tensift.report._code import option_texts
 
-__all__ = ["describe_input", "python_line", "ranking_table", "settings_of", "versions"]
+__all__ = [
+    "describe_input",
+    "matrix_texts",
+    "python_line",
+    "ranking_table",
+    "samples_text",
+    "settings_of",
+    "versions",
+]
 
 
 def ranking_table(selector: STPCASelector, names: ModeNames) -> str:
@@ -89,21 +98,22 @@ def versions() -> dict[str, str]:
 
 def python_line(arguments: argparse.Namespace, selector: STPCASelector) -> str:
     """The expression that makes the same selection in Python."""
-    defaults = STPCASelector().get_params()
-    given = {
-        name: value
-        for name, value in selector.get_params().items()
-        if name not in ("verbose", "n_jobs", "transform", "n_features_to_select")
-        and value != defaults[name]
-    }
-    specs = [
-        f"np.load({str(spec)!r})" if isinstance(spec, Path) else repr(spec)
-        for spec in arguments.transform
-    ]
-    options = [f"{name}={value!r}" for name, value in given.items()]
-    if specs != ["'identity'"]:
-        options.insert(0, "transform=" + (specs[0] if len(specs) == 1 else f"[{', '.join(specs)}]"))
+    options = option_texts(selector, matrix_texts(arguments))
+    call = ", ".join([repr(arguments.n_features_to_select), *options])
+    return f"STPCASelector({call}).fit({samples_text(arguments)})"
+
+
+def samples_text(arguments: argparse.Namespace) -> str:
+    """The expression that reads the samples."""
     reading = [repr(str(arguments.input))]
     reading += [f"{name}={value!r}" for name, value in read_arguments(arguments).items()]
-    call = ", ".join([repr(arguments.n_features_to_select), *options])
-    return f"STPCASelector({call}).fit(read_tensor({', '.join(reading)}).data)"
+    return f"read_tensor({', '.join(reading)}).data"
+
+
+def matrix_texts(arguments: argparse.Namespace) -> dict[str, str]:
+    """The parameters that hold matrices from files, as expressions that read them."""
+    specs = arguments.transform
+    if not any(isinstance(spec, Path) for spec in specs):
+        return {}
+    texts = [f"np.load({str(spec)!r})" if isinstance(spec, Path) else repr(spec) for spec in specs]
+    return {"transform": texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"}

@@ -1,0 +1,86 @@
+"""Reports of what commands have found, with where it came from."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from tensift import SelectorComparison, STPCASelector, compare_selectors
+from tensift.cli._console import Console
+from tensift.cli._input import describe_file
+from tensift.cli._method import fit_selector
+from tensift.cli._record import matrix_texts, samples_text, versions
+from tensift.datasets import TensorDataset
+from tensift.report import Source, make_alternatives, make_report
+
+__all__ = ["add_report_arguments", "comparison_page", "selection_page"]
+
+_READER = "from tensift.datasets import read_tensor"
+# What the selections of a comparison do not depend on.
+_WITHOUT_EFFECT = {"n_resamples", "n_repeats", "fit_limit"}
+
+
+def add_report_arguments(group: Any) -> None:
+    """Add what a report of a selection may leave out."""
+    group.add_argument(
+        "--no-alternatives", action="store_true",
+        help="in the report, leave out other orientations and transforms, each a fit of its own",
+    )  # fmt: skip
+
+
+def selection_page(
+    arguments: argparse.Namespace,
+    selector: STPCASelector,
+    dataset: TensorDataset,
+    console: Console,
+    title: str | None = None,
+) -> str:
+    """The report of a selection, beside other orientations and transforms."""
+    alternatives = {}
+    if not arguments.no_alternatives:
+        alternatives = make_alternatives(selector)
+        told = console.progress("other orientations and transforms", len(alternatives))
+        for done, other in enumerate(alternatives.values(), start=1):
+            other.set_params(verbose=False)
+            fit_selector(other, dataset, arguments.input, Console(quiet=True))
+            told(done)
+    matrices = matrix_texts(arguments)
+    source = Source(
+        samples=samples_text(arguments),
+        imports=["import numpy as np", _READER] if matrices else [_READER],
+        parameters=matrices,
+        facts=_facts(arguments),
+    )
+    return make_report(selector, dataset, alternatives=alternatives, title=title, source=source)
+
+
+def comparison_page(
+    arguments: argparse.Namespace,
+    found: SelectorComparison,
+    dataset: TensorDataset,
+    parameters: Mapping[str, Any],
+) -> str:
+    """The report of a comparison."""
+    defaults = inspect.signature(compare_selectors).parameters
+    options = [
+        f"{name}={value!r}"
+        for name, value in parameters.items()
+        if name not in _WITHOUT_EFFECT and value != defaults[name].default
+    ]
+    call = ", ".join([samples_text(arguments), *options])
+    source = Source(
+        comparison=f"compare_selectors({call})",
+        imports=["from tensift import compare_selectors", _READER],
+        facts=_facts(arguments),
+    )
+    return make_report(None, dataset, comparison=found, source=source)
+
+
+def _facts(arguments: argparse.Namespace) -> dict[str, str]:
+    file = describe_file(arguments.input)
+    facts = {"input": file["path"], "bytes": str(file["bytes"])}
+    if file["sha256"] is not None:
+        facts["SHA-256"] = file["sha256"]
+    return facts | versions()

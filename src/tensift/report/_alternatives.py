@@ -1,0 +1,68 @@
+"""The same selector under other orientations and transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from tensift.selectors import STPCASelector
+
+__all__ = ["make_alternatives"]
+
+_LONGEST = 1024  # an operator is a square of this size; a longer mode would take minutes
+
+
+def make_alternatives(
+    selector: STPCASelector, transforms: Sequence[str] = ("identity", "dct", "eigen")
+) -> dict[str, STPCASelector]:
+    """Copies of a selector for every orientation and some transforms, all else as it is.
+
+    Parameters
+    ----------
+    selector : STPCASelector
+        A fitted selector; its own setting is not among the copies.
+    transforms : sequence of str, default=("identity", "dct", "eigen")
+        The transforms, each taken along all other modes.
+
+    Returns
+    -------
+    dict of str to STPCASelector
+        Selectors that are not fitted, by what sets them apart. None for samples of one mode,
+        and none that reconstructs a mode of more than 1024 indices.
+
+    Examples
+    --------
+    >>> from tensift import STPCASelector
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.report import make_alternatives
+    >>> selector = STPCASelector(20).fit(load_digits().data)
+    >>> list(make_alternatives(selector, ["identity", "dct"]))
+    ['orientation 0, dct', 'orientation 1, identity', 'orientation 1, dct']
+    """
+    if not isinstance(selector, STPCASelector):
+        raise TypeError(
+            "selector must be a fitted STPCASelector, which has orientations and transforms; got "
+            f"{type(selector).__name__}"
+        )
+    check_is_fitted(selector)
+    sizes = selector.feature_shape_
+    if len(sizes) < 2:
+        return {}
+    own = selector.get_params()["transform"]
+    made = {}
+    for orientation, size in enumerate(sizes):
+        for transform in transforms:
+            same = orientation == selector.orientation_ and _is_all(own, transform)
+            if size <= _LONGEST and not same:
+                copy = clone(selector).set_params(orientation=orientation, transform=transform)
+                made[f"orientation {orientation}, {transform}"] = copy
+    return made
+
+
+def _is_all(spec: object, name: str) -> bool:
+    """Whether a transform is the named one along all modes."""
+    if isinstance(spec, list):
+        return all(_is_all(part, name) for part in spec)
+    return isinstance(spec, str) and spec == name

@@ -1,0 +1,194 @@
+"""What goes into the page: one dict that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from tensift._version import __version__
+from tensift.comparison import SelectorComparison
+from tensift.datasets import TensorDataset
+from tensift.plotting._names import ModeNames
+from tensift.report._code import Source
+from tensift.report._encoding import encode_samples
+from tensift.report._views import View, view_of_method, view_of_selector
+from tensift.selectors import TensorSelector
+
+__all__ = ["Content", "build_content"]
+
+# Of the whole page, as far as the number of samples can see to it.
+_TARGET_BYTES = 720_000
+_OF_THE_PAGE_ITSELF = 90_000
+
+
+class Content(TypedDict):
+    """All that the page knows."""
+
+    title: str
+    version: str
+    geometry: dict[str, Any]
+    samples: dict[str, Any]
+    views: list[View]
+    comparison: dict[str, Any] | None
+    facts: list[list[str]]
+
+
+def build_content(
+    selector: TensorSelector | None,
+    data: TensorDataset | ArrayLike,
+    comparison: SelectorComparison | None,
+    alternatives: Mapping[str, TensorSelector] | None,
+    title: str | None,
+    source: Source,
+) -> Content:
+    """Check that the parts belong together, and put them into one dict."""
+    shape, mode = _features(selector, comparison)
+    dataset = _dataset(data, shape)
+    views = []
+    if selector is not None:
+        views.append(view_of_selector("", "chosen", selector, source))
+    for name, other in (alternatives or {}).items():
+        _check_alternative(name, other, shape, mode)
+        views.append(view_of_selector(name, "alternative", other, source))
+    if comparison is not None:
+        views += [view_of_method(method, comparison, source) for method in comparison.features]
+    if not views:
+        raise ValueError("comparison has no method that succeeded, so there is nothing to show")
+    views[0]["name"] = views[0]["name"] or _own_name(selector)
+    names = ModeNames(shape, dataset.dims, dataset.coords)
+    geometry = _geometry(names, mode, _scores(selector, comparison))
+    used = sum(len(v["scores"]["values"]) + len(v["ranking"]["values"]) for v in views)
+    channel, trace = geometry["mode"], geometry["trace"]
+    budget = _TARGET_BYTES - _OF_THE_PAGE_ITSELF - used
+    return Content(
+        title=title or dataset.name or "Selected features",
+        version=__version__,
+        geometry=geometry,
+        samples=encode_samples(dataset, channel, trace, budget),
+        views=views,
+        comparison=None if comparison is None else _comparison(comparison),
+        facts=[[str(key), str(value)] for key, value in source.facts.items()],
+    )
+
+
+def _features(
+    selector: TensorSelector | None, comparison: SelectorComparison | None
+) -> tuple[tuple[int, ...], int | None]:
+    """The shape of a sample and the mode of features, on which all must agree."""
+    if comparison is not None and not isinstance(comparison, SelectorComparison):
+        raise TypeError(
+            f"comparison must be what compare_selectors returns; got {type(comparison).__name__}"
+        )
+    if selector is None:
+        if comparison is None:
+            raise ValueError("selector must be a fitted selector, or a comparison be given")
+        return tuple(comparison.feature_shape), comparison.feature_mode
+    if not isinstance(selector, TensorSelector):
+        raise TypeError(
+            f"selector must be a fitted selector of tensift; got {type(selector).__name__}"
+        )
+    check_is_fitted(selector)
+    shape, mode = tuple(selector.feature_shape_), selector._mode_of_features()
+    if comparison is not None and (comparison.feature_shape, comparison.feature_mode) != (
+        shape,
+        mode,
+    ):
+        raise ValueError(
+            f"comparison is of features {comparison.feature_shape}, mode "
+            f"{comparison.feature_mode}; selector of {shape}, mode {mode}"
+        )
+    return shape, mode
+
+
+def _dataset(data: TensorDataset | ArrayLike, shape: tuple[int, ...]) -> TensorDataset:
+    if not isinstance(data, TensorDataset):
+        array = np.asanyarray(data)
+        if array.ndim == 2 and array.shape[1] == np.prod(shape):
+            array = array.reshape(-1, *shape)
+        data = TensorDataset(array)
+    if data.feature_shape != shape or data.n_samples == 0:
+        raise ValueError(
+            f"data has {data.n_samples} samples of shape {data.feature_shape}; expected at least "
+            f"one of the shape that was fitted, {shape}"
+        )
+    return data
+
+
+def _check_alternative(
+    name: str, other: TensorSelector, shape: tuple[int, ...], mode: int | None
+) -> None:
+    if not isinstance(other, TensorSelector):
+        raise TypeError(
+            f"alternatives[{name!r}] must be a fitted selector; got {type(other).__name__}"
+        )
+    check_is_fitted(other)
+    if (tuple(other.feature_shape_), other._mode_of_features()) != (shape, mode):
+        raise ValueError(
+            f"alternatives[{name!r}] selects other features than selector does: samples of shape "
+            f"{tuple(other.feature_shape_)}, mode {other._mode_of_features()}"
+        )
+
+
+def _own_name(selector: TensorSelector | None) -> str:
+    """What tells the selection apart from others: its orientation and transform, if it has them."""
+    if selector is None:
+        return ""
+    parameters = selector.get_params(deep=False)
+    if "orientation" not in parameters:
+        return type(selector).__name__
+    spec = parameters["transform"]
+    specs = spec if isinstance(spec, list) else [spec]
+    words = [part if isinstance(part, str) else "matrix" for part in specs]
+    return f"orientation {selector.orientation_}, {', '.join(words)}"
+
+
+def _scores(selector: TensorSelector | None, comparison: SelectorComparison | None) -> NDArray:
+    if selector is not None:
+        return np.asarray(selector.scores_)
+    assert comparison is not None
+    return next(iter(comparison.scores.values()))
+
+
+def _geometry(names: ModeNames, mode: int | None, scores: NDArray) -> dict[str, Any]:
+    """Which modes are drawn as axes, and what modes and their indices are called.
+
+    Images have the two longest modes as axes, traces the longest but that of the channels; any
+    further mode is shown an index at a time, at first where the highest score is.
+    """
+    shape = names.shape
+    modes = range(len(shape))
+    if mode is not None and len(shape) == 1:
+        mode = None  # a vector, whose elements are the indices of its mode
+    free = [m for m in modes if m != mode]
+    longest = sorted(free, key=lambda m: (-shape[m], m))
+    axes = sorted(longest[: 2 if mode is None else 1])
+    further = [m for m in free if m not in axes]
+    best = np.unravel_index(int(np.argmax(scores)), scores.shape)
+    return {
+        "shape": list(shape),
+        "mode": mode,
+        "trace": axes[0] if mode is not None else None,
+        "axes": axes,
+        "further": further,
+        "start": [int(best[m]) if mode is None else 0 for m in further],
+        "titles": [names.title(m) for m in modes],
+        "labels": [
+            [names.label(m, i) for i in range(shape[m])] if names.is_named(m) else None
+            for m in modes
+        ],
+    }
+
+
+def _comparison(found: SelectorComparison) -> dict[str, Any]:
+    agreement = [[None if np.isnan(v) else round(float(v), 3) for v in r] for r in found.agreement]
+    return {
+        "table": found.to_table(),
+        "methods": list(found.methods),
+        "agreement": agreement,
+        "sentences": [*found.conclusions(), *found.notes],
+        "count": found.n_features_to_select,
+    }

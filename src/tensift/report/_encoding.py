@@ -1,0 +1,99 @@
+"""Arrays as short text for the page, and the samples that it shows."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.datasets import TensorDataset
+
+__all__ = ["encode_ranking", "encode_samples", "encode_scores", "rounded"]
+
+_LONGEST_TRACE = 512  # points: more than the page has pixels for
+_LEVELS = 255
+_WITHOUT_EXTREMES = 0.995
+
+
+def encode_scores(scores: NDArray) -> dict[str, Any]:
+    """Scores as shares of the largest, in single precision, and that largest."""
+    flat = np.asarray(scores, dtype=float).ravel()
+    largest = float(np.abs(flat).max()) or 1.0
+    return {"scale": largest, "values": _base64(flat / largest, "<f4")}
+
+
+def encode_ranking(ranking: NDArray) -> dict[str, Any]:
+    """Indices of features in as many bytes as they need."""
+    size = 2 if len(ranking) <= 2**16 else 4
+    return {"bytes": size, "values": _base64(np.asarray(ranking), f"<u{size}")}
+
+
+def encode_samples(
+    dataset: TensorDataset, channel_mode: int | None, trace_mode: int | None, budget: int
+) -> dict[str, Any]:
+    """As many samples as fit into a number of characters, evenly chosen, in 256 levels."""
+    shape = list(dataset.feature_shape)
+    step = 1
+    if trace_mode is not None:
+        step = -(-shape[trace_mode] // _LONGEST_TRACE)
+        shape[trace_mode] = -(-shape[trace_mode] // step)
+    each = -(-4 * int(np.prod(shape)) // 3)
+    n = dataset.n_samples
+    count = int(np.clip(budget // each, 1, n))
+    indices = np.unique(np.linspace(0, n - 1, count).round().astype(int))
+    shown = np.asarray(dataset.data[indices])
+    if trace_mode is not None:
+        shown = shown.take(range(0, shown.shape[trace_mode + 1], step), axis=trace_mode + 1)
+    complex_ = np.iscomplexobj(shown)
+    shown = (np.abs(shown) if complex_ else shown).astype(float)
+    if not np.isfinite(shown).all():
+        raise ValueError("data must be finite; found NaN or infinity in the samples to be shown")
+    # Halves: the difference of two large numbers may be infinite.
+    shown /= 2
+    within = tuple(range(1, shown.ndim))
+    if channel_mode is None:
+        low, high = shown.min(axis=within, keepdims=True), shown.max(axis=within, keepdims=True)
+    else:
+        shown = _comparable_traces(shown, channel_mode + 1)
+        high = np.quantile(np.abs(shown), _WITHOUT_EXTREMES, axis=within, keepdims=True)
+        low = -high
+    shares = (shown - low) / np.where(high > low, high - low, 1.0)
+    levels = np.rint(np.clip(shares, 0, 1) * _LEVELS)
+    labels = None if dataset.labels is None else [_label(v) for v in dataset.labels[indices]]
+    return {
+        "total": n,
+        "indices": indices.tolist(),
+        "labels": labels,
+        "shape": shape,
+        "step": step,
+        "modulus": bool(complex_),
+        "low": [rounded(2 * v) for v in low.ravel()],
+        "high": [rounded(2 * v) for v in high.ravel()],
+        "values": _base64(levels, "u1"),
+    }
+
+
+def _comparable_traces(shown: NDArray, channel_axis: int) -> NDArray:
+    """Traces around zero in units of their channel's spread, so that one scale fits them all."""
+    within = tuple(a for a in range(1, shown.ndim) if a != channel_axis)
+    shown = shown - shown.mean(axis=within, keepdims=True)
+    largest = np.abs(shown).max(axis=(0, *within), keepdims=True)
+    shown = shown / np.where(largest > 0, largest, 1.0)
+    spread = np.sqrt(np.mean(shown**2, axis=(0, *within), keepdims=True))
+    return shown / np.where(spread > 0, spread, 1.0)
+
+
+def _label(value: Any) -> str:
+    """A class, without the decimals that files give to whole numbers."""
+    return f"{value:g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def rounded(value: float) -> float | None:
+    """A number with six digits, None for NaN."""
+    return float(f"{value:.6g}") if np.isfinite(value) else None
+
+
+def _base64(array: NDArray, dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, dtype=dtype).tobytes()).decode("ascii")

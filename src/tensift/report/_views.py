@@ -1,0 +1,134 @@
+"""One selection as the page takes it: scores, an order, a cut, code and certificates."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.comparison import SelectorComparison
+from tensift.report._code import Source, parameter_texts, selection_code
+from tensift.report._cut import suggest_cut
+from tensift.report._encoding import encode_ranking, encode_scores, rounded
+from tensift.selectors import STPCASelector, TensorSelector, list_selectors, rank_features
+
+__all__ = ["View", "view_of_method", "view_of_selector"]
+
+_MOST_SLICES = 1000
+
+
+class View(TypedDict):
+    """A selection that the page can show.
+
+    ``fitted`` is the number of features it was made for, ``caveat`` what to know of it under
+    another number; ``code`` what comes before and after the number in Python.
+    """
+
+    name: str
+    kind: str
+    orientation: int | None
+    scores: dict[str, Any]
+    ranking: dict[str, Any]
+    zeros: int
+    fitted: int
+    cut: dict[str, Any] | None
+    caveat: str | None
+    code: list[str]
+    parameters: dict[str, str]
+    certificates: dict[str, Any] | None
+
+
+def view_of_selector(name: str, kind: str, selector: TensorSelector, source: Source) -> View:
+    """A fitted selector."""
+    scores = np.asarray(selector.scores_, dtype=float)
+    return View(
+        name=name,
+        kind=kind,
+        orientation=int(selector.orientation_) if isinstance(selector, STPCASelector) else None,
+        scores=encode_scores(scores),
+        ranking=encode_ranking(selector.ranking_),
+        zeros=int(np.count_nonzero(scores == 0)),
+        fitted=int(selector.get_support().sum()),
+        cut=_cut(scores),
+        caveat=_caveat(selector, scores),
+        code=list(selection_code(selector, source)),
+        parameters=parameter_texts(selector, source.parameters),
+        certificates=_certificates(selector),
+    )
+
+
+def view_of_method(method: str, found: SelectorComparison, source: Source) -> View:
+    """A method of a comparison, which keeps the order of the selected features only."""
+    features = np.asarray(found.features[method])
+    scores = np.asarray(found.scores[method], dtype=float)
+    ranking = rank_features(scores)
+    by_score = ranking[~np.isin(ranking, features)]
+    imports = "".join(f"{line}\n" for line in [*source.imports, *([""] if source.imports else [])])
+    return View(
+        name=method,
+        kind="method",
+        orientation=None,
+        scores=encode_scores(scores),
+        ranking=encode_ranking(np.concatenate([features, by_score])),
+        zeros=int(np.count_nonzero(scores == 0)),
+        fitted=len(features),
+        cut=_cut(scores),
+        caveat=f"The comparison kept {len(features)} features of each method; beyond them, "
+        "features are in the order of their scores.",
+        code=[f"{imports}found = {source.comparison}\nfound.features[{method!r}][:", "]"],
+        parameters={},
+        certificates=None,
+    )
+
+
+def _cut(scores: NDArray[np.float64]) -> dict[str, Any] | None:
+    cut = suggest_cut(scores)
+    if cut is None:
+        return None
+    return {"count": cut.count, "depth": rounded(cut.depth), "sharp": cut.is_sharp}
+
+
+def _caveat(selector: TensorSelector, scores: NDArray[np.float64]) -> str | None:
+    """Why another number of features may need a fit of its own."""
+    counted = {info.selector for info in list_selectors() if info.counted}
+    if type(selector) in counted:
+        return (
+            f"The scores of {type(selector).__name__} depend on the number of features; another "
+            "number needs a fit of its own."
+        )
+    if getattr(selector, "solver", None) == "exact" and np.any(scores == 0):
+        return (
+            "Features with a score of zero are ordered by where they enter as the penalties go "
+            "down, most finely up to the number fitted."
+        )
+    return None
+
+
+def _certificates(selector: TensorSelector) -> dict[str, Any] | None:
+    """How the optimisation of every slice ended; the worst slices where there are too many."""
+    if not hasattr(selector, "objective_") or not hasattr(selector, "n_iter_"):
+        return None
+    objective = np.atleast_1d(np.asarray(selector.objective_, dtype=float))
+    steps = np.atleast_1d(selector.n_iter_)
+    gap = converged = None
+    shape: list[int] = []
+    if isinstance(selector, STPCASelector):
+        orientation = selector._moments.orientation
+        converged = orientation.expand(selector._solution.converged)
+        gap = getattr(selector, "dual_gap_", None)
+        shape = [int(size) for size in orientation.other_shape]
+    worst = np.argsort(-(steps if gap is None else gap), kind="stable")[:_MOST_SLICES]
+    shown = np.sort(worst)
+    return {
+        "solver": getattr(selector, "solver", type(selector).__name__),
+        "total": len(objective),
+        "shape": shape,
+        "slices": shown.tolist(),
+        "objective": [rounded(v) for v in objective[shown]],
+        "steps": steps[shown].tolist(),
+        "converged": None if converged is None else converged[shown].tolist(),
+        "n_converged": None if converged is None else int(np.count_nonzero(converged)),
+        "gap": None if gap is None else [rounded(v) for v in gap[shown]],
+        "worst_gap": None if gap is None else rounded(float(np.max(gap))),
+    }

@@ -1,0 +1,333 @@
+// The state, what changes it, and what follows.
+
+const state = {
+  view: 0,
+  count: views[0].fitted,
+  sample: 0,
+  further: [...geometry.start],
+  overlay: "marked",
+  cursor: null,
+  allRows: false,
+};
+let timer = null;
+let featureAt = () => null;
+let countAt = () => 1;
+const redrawMultiples = [];
+
+function render() {
+  const view = views[state.view];
+  featureAt = drawMap(byId("map"), state);
+  drawSample(byId("sample"), state);
+  countAt = drawCurve(byId("curve"), state);
+  redrawMultiples.forEach((redraw) => redraw(state));
+  if (view.certificates?.total > 1) drawCertificates(byId("certificates-chart"), view.certificates);
+  describePictures(view);
+}
+
+let waiting = false;
+function renderSoon() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => { waiting = false; render(); });
+}
+
+function describePictures(view) {
+  const best = describe(view.ranking[0]);
+  const kept = `${counted(state.count)} of ${counted(total)} features kept`;
+  byId("map").setAttribute("aria-label",
+    `Score map, ${kept}. The best is ${best}. Scores from ${format(view.low)} to ${format(view.high)}. `
+    + "Arrow keys read features one by one.");
+  const over = { marked: "marked over", alone: "alone of", hidden: "not marked on" }[state.overlay];
+  byId("sample").setAttribute("aria-label", `Kept features ${over} ${sampleName()}; ${kept}.`);
+  byId("curve").setAttribute("aria-label",
+    `Scores, best first. ${countSentence(view, state.count)} ${cutSentence(view)}`);
+}
+
+// The number of features
+
+function setCount(count) {
+  const wanted = Math.min(total, Math.max(1, Math.round(count) || 1));
+  if (wanted !== state.count) state.allRows = false;
+  state.count = wanted;
+  countChanged();
+}
+
+function countChanged() {
+  const view = views[state.view];
+  const slider = byId("slider");
+  slider.value = String(state.count);
+  slider.style.setProperty("--share", `${(100 * (state.count - 1)) / Math.max(1, total - 1)}%`);
+  slider.setAttribute("aria-valuetext", `${counted(state.count)} of ${counted(total)}`);
+  if (document.activeElement !== byId("count")) byId("count").value = String(state.count);
+  byId("use-fitted").setAttribute("aria-pressed", String(state.count === view.fitted));
+  byId("use-suggested").setAttribute("aria-pressed", String(view.cut?.count === state.count));
+  byId("curve-text").textContent = countSentence(view, state.count);
+  byId("code").textContent = codeOf(state);
+  byId("caveat").hidden = !view.caveat || state.count === view.fitted;
+  byId("caveat").textContent = view.caveat ?? "";
+  tableSoon();
+  announce(`${counted(state.count)} of ${counted(total)} features kept`);
+  renderSoon();
+}
+
+// A table of thousands of rows follows the slider when it rests.
+let tableTimer = null;
+function tableSoon() {
+  clearTimeout(tableTimer);
+  tableTimer = setTimeout(fillKept, 80);
+}
+
+function fillKept() {
+  const left = fillFeatures(byId("features-table"), state, state.allRows);
+  byId("features-title").textContent = `${counted(state.count)} kept ${state.count === 1 ? "feature" : "features"}`;
+  byId("more").hidden = left === 0;
+  byId("more").textContent = `Show the other ${counted(left)}`;
+}
+
+let speech = null;
+function announce(text) {
+  clearTimeout(speech);
+  speech = setTimeout(() => { byId("live").textContent = text; }, 250);
+}
+
+// Which selection
+
+function setView(index) {
+  state.view = index;
+  const view = views[index];
+  byId("viewing").hidden = views.length === 1;
+  byId("viewing-name").textContent = `Showing ${view.name}`;
+  byId("view-first").hidden = index === 0;
+  byId("use-fitted").textContent = `Fitted: ${counted(view.fitted)}`;
+  byId("use-suggested").textContent = view.cut ? `Suggested: ${counted(view.cut.count)}` : "No cut to suggest";
+  byId("use-suggested").disabled = !view.cut;
+  byId("cut-text").textContent = cutSentence(view);
+  byId("ramp-low").textContent = format(view.low);
+  byId("ramp-high").textContent = format(view.high);
+  byId("certificates").hidden = !view.certificates;
+  if (view.certificates) fillCertificates(view.certificates);
+  fillFacts(view);
+  readOut(null);
+  countChanged();
+  if (views.length > 1) announce(`Showing ${view.name}`);
+}
+
+function fillFacts(view) {
+  const rows = [...content.facts, ...Object.entries(view.parameters)];
+  byId("facts").replaceChildren(...rows.flatMap(([name, value]) =>
+    [element("dt", { textContent: name }), element("dd", { textContent: value })]));
+}
+
+// Samples
+
+function sampleName() {
+  const label = samples.labels ? `, class ${samples.labels[state.sample]}` : "";
+  return `sample ${counted(samples.indices[state.sample])}${label}`;
+}
+
+function setSample(sample) {
+  const n = samples.indices.length;
+  state.sample = ((sample % n) + n) % n;
+  byId("which").value = String(state.sample);
+  const which = byId("which");
+  which.setAttribute("aria-valuetext", sampleName());
+  const of = n < samples.total
+    ? `${counted(state.sample + 1)} of ${counted(n)}, evenly chosen from ${counted(samples.total)}`
+    : `${counted(state.sample + 1)} of ${counted(n)}`;
+  const notes = [sampleName().replace("s", "S"), of];
+  if (isChannels) notes.push("traces in units of their channel’s spread");
+  if (samples.modulus) notes.push("modulus of complex values");
+  if (samples.step > 1) notes.push(`every ${samples.step}th point`);
+  if (isChannels && total > MOST_TRACES) notes.push(`the ${MOST_TRACES} best of ${counted(total)} traces`);
+  byId("sample-name").textContent = notes.join(" · ");
+  renderSoon();
+}
+
+function play(on) {
+  clearInterval(timer);
+  timer = on ? setInterval(() => setSample(state.sample + 1), 450) : null;
+  // Names that change twice a second are no news to anybody.
+  byId("sample-name").setAttribute("aria-live", on ? "off" : "polite");
+  byId("play").textContent = on ? "Pause" : "Play";
+}
+
+// The map under the pointer and under the arrow keys
+
+function readOut(flat, redraw = false) {
+  const view = views[state.view];
+  state.cursor = redraw ? flat : null;
+  byId("readout").textContent = flat === null ? "" :
+    `${describe(flat)}: score ${format(view.scores[flat])}, rank ${counted(view.rankOf[flat] + 1)}`
+    + `, ${view.rankOf[flat] < state.count ? "kept" : "dropped"}`;
+}
+
+function moveCursor(key) {
+  const view = views[state.view];
+  const back = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
+  let flat = state.cursor;
+  if (flat === null) flat = view.ranking[0];
+  else if (isImage) {
+    const [vertical, horizontal] = geometry.axes;
+    const mode = key === "ArrowLeft" || key === "ArrowRight" ? horizontal : vertical;
+    const at = placeOf(flat)[mode];
+    if (at + back >= 0 && at + back < shape[mode]) flat += back * featureStrides[mode];
+  } else if (isChannels && total <= MOST_NAMED_BARS) {
+    flat = view.ranking[Math.min(total - 1, Math.max(0, view.rankOf[flat] + back))];
+  } else flat = Math.min(total - 1, Math.max(0, flat + back));
+  if (isImage) {
+    const place = placeOf(flat);
+    geometry.further.forEach((mode, m) => setFurther(m, place[mode]));
+  }
+  readOut(flat, true);
+  renderSoon();
+}
+
+// Modes that are no axes
+
+function setFurther(m, index) {
+  state.further[m] = index;
+  const control = byId(`further-${m}`);
+  if (control) control.value = String(index);
+}
+
+function makeFurther() {
+  geometry.further.forEach((mode, m) => {
+    const options = Array.from({ length: shape[mode] }, (_, i) =>
+      element("option", { value: String(i), textContent: labelOf(mode, i) }));
+    const select = element("select", { id: `further-${m}` }, options);
+    select.value = String(state.further[m]);
+    select.addEventListener("change", () => {
+      state.further[m] = Number(select.value);
+      readOut(null);
+      renderSoon();
+    });
+    byId("further").append(element("label", {}, [geometry.titles[mode], select]));
+  });
+}
+
+// Light and dark
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
+  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", "Dark colours");
+  readPalette();
+  renderSoon();
+}
+
+const otherTheme = () => (document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+
+// Everything that listens
+
+function listen() {
+  const on = (id, event, action) => byId(id).addEventListener(event, action);
+  on("slider", "input", (e) => setCount(Number(e.target.value)));
+  on("count", "input", (e) => { if (e.target.value) setCount(Number(e.target.value)); });
+  on("count", "blur", (e) => { e.target.value = String(state.count); });
+  on("use-fitted", "click", () => setCount(views[state.view].fitted));
+  on("use-suggested", "click", () => setCount(views[state.view].cut.count));
+  on("view-first", "click", () => { setView(0); byId("slider").focus(); });
+  on("previous", "click", () => setSample(state.sample - 1));
+  on("next", "click", () => setSample(state.sample + 1));
+  on("play", "click", () => play(timer === null));
+  on("which", "input", (e) => setSample(Number(e.target.value)));
+  on("theme", "click", () => setTheme(otherTheme()));
+  on("more", "click", () => { state.allRows = true; fillKept(); byId("features-table").parentElement.focus(); });
+  on("download", "click", () => save(csvOf(state, false), "ranking.csv"));
+  on("copy-table", "click", (e) => copied(e.target, csvOf(state, true)));
+  on("copy-code", "click", (e) => copied(e.target, codeOf(state)));
+  for (const choice of document.querySelectorAll("input[name=overlay]")) {
+    choice.addEventListener("change", () => { state.overlay = choice.value; renderSoon(); });
+  }
+  on("map", "pointermove", (e) => readOut(featureAt(e.offsetX, e.offsetY)));
+  on("map", "pointerleave", () => { readOut(null); renderSoon(); });
+  on("map", "blur", () => { readOut(null); renderSoon(); });
+  on("curve", "pointerdown", (e) => { byId("curve").setPointerCapture(e.pointerId); setCount(countAt(e.offsetX)); });
+  on("curve", "pointermove", (e) => { if (e.buttons & 1) setCount(countAt(e.offsetX)); });
+  document.addEventListener("keydown", onKey);
+  window.addEventListener("resize", renderSoon);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
+}
+
+async function copied(button, text) {
+  const before = button.textContent;
+  const done = await copyText(text);
+  button.textContent = done ? "Copied" : "Cannot copy here";
+  announce(button.textContent);
+  setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const at = event.target;
+  if (at.id === "map" && event.key.startsWith("Arrow")) {
+    event.preventDefault();
+    moveCursor(event.key);
+    return;
+  }
+  const typing = at.matches?.("select, textarea, input[type=number]");
+  const presses = at.matches?.("button, summary, a, input, select");
+  const actions = {
+    n: () => setSample(state.sample + 1),
+    p: () => setSample(state.sample - 1),
+    s: () => { if (views[state.view].cut) setCount(views[state.view].cut.count); },
+    d: () => setTheme(otherTheme()),
+  };
+  if (!typing && actions[event.key]) actions[event.key]();
+  else if (event.key === " " && !presses) {
+    event.preventDefault();
+    play(timer === null);
+  }
+}
+
+function fillHeader() {
+  byId("title").textContent = content.title;
+  document.title = content.title;
+  byId("lede").textContent =
+    `${counted(samples.total)} samples of ${shape.join(" × ")}`
+    + `${content.geometry.titles.every((title) => /^mode \d+$/.test(title)) ? "" : ` (${geometry.titles.join(", ")})`}. `
+    + `${isChannels ? `Every index along ${geometry.titles[geometry.mode]} is a feature` : "Every element is a feature"}; `
+    + `no labels were used to choose them.`;
+  byId("of-total").textContent = `of ${counted(total)}`;
+  byId("slider").max = String(total);
+  byId("count").max = String(total);
+  byId("which").max = String(samples.indices.length - 1);
+  byId("made-by").textContent = `Made by tensift ${content.version}`;
+  if (!isImage) {
+    byId("map-title").textContent = isChannels && total <= MOST_NAMED_BARS ? "Scores, best first" : "Scores";
+    for (const id of ["ramp-low", "ramp-high"]) byId(id).hidden = true;
+    document.querySelector(".ramp").hidden = true;
+    document.querySelector(".swatch-kept").classList.add("filled");
+  }
+  const several = samples.indices.length > 1;
+  for (const id of ["previous", "next", "play", "which"]) byId(id).disabled = !several;
+}
+
+function start() {
+  setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  fillHeader();
+  makeFurther();
+  const ofKind = (...kinds) => views.map((_, i) => i).filter((i) => kinds.includes(views[i].kind));
+  const alternatives = ofKind("alternative");
+  if (alternatives.length) {
+    byId("alternatives").hidden = false;
+    const shown = ofKind("chosen", "alternative")
+      .sort((a, b) => views[a].orientation - views[b].orientation);
+    redrawMultiples.push(makeMultiples(byId("alternatives-grid"), shown, setView));
+  }
+  if (content.comparison) {
+    byId("methods").hidden = false;
+    fillComparison(content.comparison);
+    redrawMultiples.push(makeMultiples(byId("methods-grid"), ofKind("method"), setView));
+  }
+  listen();
+  setSample(0);
+  setView(0);
+  fillKept();
+  render();
+  performance.mark("tensift-drawn");
+}
+
+start();

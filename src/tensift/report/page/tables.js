@@ -1,0 +1,85 @@
+// The kept features as a table, as CSV, and as Python.
+
+const ROWS_AT_FIRST = 50;
+
+function featureColumns() {
+  const taken = new Set(["rank", "index", "score", "selected"]);
+  return featureModes.map((mode) => {
+    const title = geometry.titles[mode];
+    const plain = taken.has(title) ? `mode_${mode}` : title;
+    return { mode, title, column: plain.replaceAll(" ", "_"), named: Boolean(geometry.labels[mode]) };
+  });
+}
+
+function fillFeatures(table, state, all) {
+  const view = views[state.view];
+  const columns = featureColumns();
+  const shown = all ? state.count : Math.min(state.count, ROWS_AT_FIRST);
+  const titles = [
+    { text: "Rank", number: true },
+    ...columns.map(({ title, named }) => ({ text: title, number: !named })),
+    { text: "Index", number: true },
+    { text: "Score", number: true },
+  ];
+  const rows = Array.from(view.ranking.slice(0, shown), (flat, rank) => {
+    const place = placeOf(flat);
+    return [
+      { text: counted(rank + 1), number: true },
+      ...columns.map(({ mode, named }, m) => ({ text: labelOf(mode, place[m]), number: !named, header: m === 0 })),
+      { text: String(flat), number: true },
+      { text: digits(view.scores[flat]), number: true },
+    ];
+  });
+  fillTable(table, titles, rows, `The ${shown} best of ${state.count} kept features`);
+  return state.count - shown;
+}
+
+function quoted(text) {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+// The columns of ranking.csv, which the command line writes.
+function csvOf(state, onlyKept) {
+  const view = views[state.view];
+  const columns = featureColumns();
+  const named = columns.map((column, m) => ({ ...column, m })).filter((column) => column.named);
+  const head = ["rank", "index", ...columns.map((c) => c.column), ...named.map((c) => `${c.column}_name`),
+    "score", "selected"];
+  const lines = [head.map(quoted).join(",")];
+  const rows = onlyKept ? state.count : total;
+  for (let rank = 0; rank < rows; rank += 1) {
+    const flat = view.ranking[rank];
+    const place = placeOf(flat);
+    const names = named.map(({ mode, m }) => labelOf(mode, place[m]));
+    const score = Number(view.scores[flat].toPrecision(7));
+    const cells = [rank + 1, flat, ...place, ...names, score, rank < state.count ? 1 : 0];
+    lines.push(cells.map((cell) => quoted(String(cell))).join(","));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+const codeOf = (state) => views[state.view].code.join(String(state.count));
+
+function save(text, name) {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  const link = element("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+// Some browsers have no clipboard for pages from files: then by way of a selection.
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = element("textarea", { value: text, className: "sr-only", readOnly: true });
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}

@@ -1,0 +1,536 @@
+"""Reports in a real browser, from a file: what the reader sees, presses and takes away."""
+
+import base64
+import csv
+import io
+import json
+import shutil
+import time
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from tensift import STPCASelector, compare_selectors
+from tensift.cli import main
+from tensift.datasets import TensorDataset, load_digits, make_orbit
+from tensift.report import Source, make_alternatives, suggest_cut, write_report
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: tensift[test]")
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+HOSTILE = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+DIGITS = load_digits()
+FIRST = DIGITS.data[:60]
+SOME = TensorDataset(FIRST, labels=DIGITS.labels[:60], name="Some digits", dims=DIGITS.dims)
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    """Chromium and its driver as the system has them; nothing is ever downloaded."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    chromedriver = shutil.which("chromedriver")
+    if browser is None or chromedriver is None:
+        pytest.skip("needs chromium and chromedriver: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    profile = tmp_path_factory.mktemp("profile")
+    for argument in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        "--window-size=1200,900", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=chromedriver)
+    chrome = webdriver.Chrome(options=options, service=service)
+    yield chrome
+    chrome.quit()
+
+
+class Page:
+    """An open report."""
+
+    def __init__(self, driver, path, *, dark=False, width=1200):
+        self.driver = driver
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        for log in ("browser", "performance"):
+            driver.get_log(log)
+        driver.get(path.as_uri())
+
+    def __getitem__(self, identity):
+        return self.driver.find_element(By.ID, identity)
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def settle(self):
+        """Wait until what was asked for is drawn, in the table and announced too."""
+        self.driver.execute_async_script(
+            "const done = arguments[0];"
+            "setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 320);"
+        )
+
+    def press(self, keys, on="body"):
+        target = self.driver.find_element(By.CSS_SELECTOR, on)
+        target.send_keys(keys)
+        self.settle()
+
+    def click(self, identity):
+        self.run("arguments[0].scrollIntoView({block: 'center'})", self[identity])
+        self[identity].click()
+        self.settle()
+
+    def set_count(self, count):
+        self["count"].send_keys(Keys.CONTROL + "a")
+        self["count"].send_keys(str(count))
+        self.settle()
+
+    def picture(self, identity):
+        return self.run("return document.getElementById(arguments[0]).toDataURL()", identity)
+
+    def pixels(self, identity):
+        """The colours of a canvas, (height, width, 3)."""
+        png = base64.b64decode(self.picture(identity).partition(",")[2])
+        return (255 * imread(io.BytesIO(png))[:, :, :3]).round().astype(int)
+
+    def label(self, identity):
+        return self[identity].get_attribute("aria-label")
+
+    def rows(self):
+        return self.run(
+            "return [...document.querySelectorAll('#features-table tbody tr')]"
+            ".map(row => [...row.children].map(cell => cell.innerText))"
+        )
+
+
+def is_orange(colours):
+    red, green, blue = np.moveaxis(colours, -1, 0)
+    return (red > green + 25) & (green > blue + 15)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return STPCASelector(20).fit(FIRST)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory, fitted):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    others = {name: other.fit(FIRST) for name, other in make_alternatives(fitted).items()}
+    write_report(path, fitted, SOME, alternatives=others)
+    return path
+
+
+@pytest.fixture
+def page(driver, path):
+    return Page(driver, path)
+
+
+def test_opens_from_a_file_without_errors_or_requests(page, path):
+    for identity in ("use-suggested", "next", "play", "theme"):
+        page.click(identity)
+    complaints = [entry["message"] for entry in page.driver.get_log("browser")]
+    assert complaints == []
+    asked = set()
+    for entry in page.driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            asked.add(message["params"]["request"]["url"].partition("?")[0])
+    assert asked <= {path.as_uri(), "data:,"}
+    assert path.as_uri() in asked
+    assert page.driver.title == "Some digits"
+
+
+def test_is_drawn_at_once(page):
+    drawn = page.run("return performance.getEntriesByName('tensift-drawn')[0].startTime")
+    assert 0 < drawn < 5000
+    for identity in ("map", "sample", "curve"):
+        assert len(np.unique(page.pixels(identity).reshape(-1, 3), axis=0)) > 5
+
+
+def test_policy_stops_scripts_that_are_not_the_pages(page):
+    page.run(
+        "const s = document.createElement('script'); s.textContent = 'window.hacked = 1';"
+        "document.body.append(s);"
+    )
+    assert page.run("return window.hacked") is None
+    assert "Content Security Policy" in page.driver.get_log("browser")[0]["message"]
+
+
+def test_slider_changes_count_pictures_table_and_words(page, fitted):
+    before = [page.picture(identity) for identity in ("map", "sample", "curve")]
+    page.press(Keys.ARROW_RIGHT, on="#slider")
+    assert page["count"].get_attribute("value") == "21"
+    after = [page.picture(identity) for identity in ("map", "sample", "curve")]
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert page["slider"].get_attribute("aria-valuetext") == "21 of 64"
+    assert page["live"].text == "21 of 64 features kept"
+    assert "21 of 64 features kept" in page.label("map")
+    assert "21 of 64 features kept" in page.label("sample")
+    assert "n_features_to_select=21)" in page["code"].text
+    rows = page.rows()
+    assert [int(row[3]) for row in rows] == fitted.ranking_[:21].tolist()
+    for row in rows:
+        place = np.unravel_index(int(row[3]), (8, 8))
+        assert [int(row[1]), int(row[2])] == list(place)
+        assert float(row[4]) == pytest.approx(fitted.scores_[place], rel=1e-3)
+    page.press(Keys.ARROW_LEFT, on="#slider")
+    assert [page.picture(identity) for identity in ("map", "sample", "curve")] == before
+    page.press(Keys.END, on="#slider")
+    assert page["count"].get_attribute("value") == "64"
+    assert "nothing is dropped" in page["curve-text"].text
+
+
+@pytest.mark.parametrize("count", [1, 20, 37])
+def test_marks_are_on_the_kept_features(page, fitted, count):
+    page.set_count(count)
+    pixels = page.pixels("sample")
+    # A square image, 44 pixels from the left and 38 from the bottom.
+    size = (pixels.shape[0] - 39) / 8
+    centres = (np.arange(8) + 0.5) * size
+    cells = pixels[np.ix_((1 + centres).astype(int), (44 + centres).astype(int))]
+    kept = np.zeros(64, dtype=bool)
+    kept[fitted.ranking_[:count]] = True
+    np.testing.assert_array_equal(is_orange(cells), kept.reshape(8, 8))
+
+
+def test_numbers_that_cannot_be_are_brought_into_range(page):
+    for typed, taken in (("9999", "64"), ("0", "1"), ("12", "12")):
+        page.set_count(typed)
+        page.run("document.getElementById('count').blur()")
+        assert page["count"].get_attribute("value") == taken
+        assert page["slider"].get_attribute("value") == taken
+
+
+def test_suggestion_sets_the_bend(page, fitted):
+    wanted = str(suggest_cut(fitted.scores_).count)
+    assert page["cut-text"].text.startswith(f"{wanted} features")
+    page.click("use-suggested")
+    assert page["count"].get_attribute("value") == wanted
+    assert page["use-suggested"].get_attribute("aria-pressed") == "true"
+    page.click("use-fitted")
+    assert page["count"].get_attribute("value") == "20"
+    page.press("s")
+    assert page["count"].get_attribute("value") == wanted
+
+
+def test_curve_sets_the_count_where_it_is_pressed(page):
+    page.run("document.getElementById('curve').scrollIntoView({block: 'center'})")
+    actions = webdriver.ActionChains(page.driver)
+    actions.move_to_element(page["curve"]).click().perform()
+    page.settle()
+    assert 28 <= int(page["count"].get_attribute("value")) <= 36
+
+
+def test_overlay_can_be_alone_or_off(page):
+    seen = {}
+    for choice in ("marked", "alone", "hidden"):
+        page.run(f"document.querySelector('input[value={choice}]').click()")
+        page.settle()
+        seen[choice] = (page.picture("sample"), is_orange(page.pixels("sample")).sum())
+    assert len({picture for picture, _ in seen.values()}) == 3
+    assert seen["marked"][1] > 1000
+    assert seen["hidden"][1] == 0
+    assert "not marked on sample 0" in page.label("sample")
+
+
+def test_samples_by_buttons_and_keys(page):
+    first = page.picture("sample")
+    assert page["sample-name"].text == f"Sample 0, class {SOME.labels[0]} · 1 of 60"
+    page.click("next")
+    second = page.picture("sample")
+    assert second != first
+    assert page["sample-name"].text.startswith(f"Sample 1, class {SOME.labels[1]}")
+    page.press("p")
+    assert page.picture("sample") == first
+    page.press("p")
+    assert page["sample-name"].text.startswith("Sample 59")
+    page.press("n")
+    assert page.picture("sample") == first
+
+
+def test_play_goes_on_until_it_is_stopped(page):
+    page.press(" ")
+    assert page["play"].text == "Pause"
+    deadline = time.monotonic() + 10
+    while page["sample-name"].text.startswith("Sample 0") and time.monotonic() < deadline:
+        page.settle()
+    assert not page["sample-name"].text.startswith("Sample 0")
+    page.click("play")
+    assert page["play"].text == "Play"
+    name = page["sample-name"].text
+    page.settle()
+    page.settle()
+    assert page["sample-name"].text == name
+
+
+def test_keys_are_left_to_fields_and_buttons(page):
+    page.press("n", on="#count")
+    assert page["sample-name"].text.startswith("Sample 0")
+    page.run("document.getElementById('theme').focus()")
+    page.press(" ", on="#theme")
+    assert page["play"].text == "Play"
+
+
+def test_map_is_read_by_arrow_keys(page, fitted):
+    best = np.unravel_index(fitted.ranking_[0], (8, 8))
+    page.press(Keys.ARROW_RIGHT, on="#map")
+    assert page["readout"].text.startswith(f"row {best[0]}, column {best[1]}: score ")
+    assert page["readout"].text.endswith("rank 1, kept")
+    page.press(Keys.ARROW_UP, on="#map")
+    above = (best[0] - 1, best[1])
+    rank = fitted.ranking_.tolist().index(np.ravel_multi_index(above, (8, 8))) + 1
+    assert page["readout"].text.startswith(f"row {above[0]}, column {above[1]}: score ")
+    assert f"rank {rank}, " in page["readout"].text
+
+
+def test_everything_is_reached_by_tab_and_focus_is_seen(page):
+    page.run("document.activeElement.blur(); window.scrollTo(0, 0)")
+    reached = []
+    for _ in range(40):
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        found = page.run(
+            "const e = document.activeElement; const s = getComputedStyle(e);"
+            "return [e.id || e.value || e.className, s.outlineStyle, s.outlineWidth]"
+        )
+        reached.append(found[0])
+        if found[0] in ("slider", "count", "theme", "next", "download", "map"):
+            assert found[1:] == ["solid", "2px"], found
+    wanted = {
+        "theme",
+        "count",
+        "slider",
+        "use-suggested",
+        "map",
+        "next",
+        "play",
+        "download",
+        "more",
+    }
+    assert wanted - {"more"} <= set(reached)
+
+
+def test_everything_has_a_name_for_screen_readers(page):
+    unnamed = page.run(
+        "return [...document.querySelectorAll('button, input, select, canvas')]"
+        ".filter(e => e.getAttribute('aria-hidden') !== 'true' && !e.hidden)"
+        ".filter(e => !(e.textContent.trim() || e.getAttribute('aria-label')"
+        " || e.labels?.length)).map(e => e.outerHTML)"
+    )
+    assert unnamed == []
+    canvases = page.driver.find_elements(By.CSS_SELECTOR, "canvas[id]")
+    assert [canvas.get_attribute("role") for canvas in canvases] == ["img"] * 4
+    assert page.run("return document.querySelectorAll('h1').length") == 1
+    for table in page.driver.find_elements(By.CSS_SELECTOR, "#features-table"):
+        assert table.find_elements(By.CSS_SELECTOR, "caption, thead th[scope=col]")
+        assert len(table.find_elements(By.CSS_SELECTOR, "tbody th[scope=row]")) == 20
+
+
+def brightness(page):
+    text = page.run("return getComputedStyle(document.body).backgroundColor")
+    return np.mean([int(part) for part in text.strip("rgb()").split(",")])
+
+
+def test_dark_by_choice_and_by_the_systems_setting(driver, path):
+    page = Page(driver, path)
+    light = page.picture("map")
+    assert brightness(page) > 200
+    page.click("theme")
+    assert brightness(page) < 60
+    dark = page.picture("map")
+    assert dark != light
+    assert page["theme"].get_attribute("aria-pressed") == "true"
+    page.press("d")
+    assert page.picture("map") == light
+    page = Page(driver, path, dark=True)
+    assert brightness(page) < 60
+    assert page.picture("map") == dark
+
+
+def test_alternatives_can_be_looked_at(page):
+    buttons = page.driver.find_elements(By.CSS_SELECTOR, "#alternatives-grid button")
+    assert len(buttons) == 6
+    other = next(button for button in buttons if "orientation 1, dct" in button.text)
+    expected = STPCASelector(20, orientation=1, transform="dct").fit(FIRST)
+    shared = len(set(expected.ranking_[:20]) & set(STPCASelector(20).fit(FIRST).ranking_[:20]))
+    assert f"({shared})" in other.text
+    before = page.picture("map")
+    page.run("arguments[0].scrollIntoView({block: 'center'})", other)
+    other.send_keys(Keys.ENTER)
+    page.settle()
+    assert other.get_attribute("aria-pressed") == "true"
+    assert page.picture("map") != before
+    assert [int(row[3]) for row in page.rows()] == expected.ranking_[:20].tolist()
+    assert "orientation=1, transform='dct'" in page["code"].text
+    page.click("view-first")
+    assert page.picture("map") == before
+
+
+def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("x.npz", data=FIRST)
+    assert main(["select", "x.npz", "-k", "9", "--report", "--no-figure", "--quiet"]) == 0
+    folder = tmp_path / "x-tensift"
+    page = Page(driver, folder / "report.html")
+    allow = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
+    page.click("download")
+    found = tmp_path / "ranking.csv"
+    deadline = time.monotonic() + 10
+    while not found.exists() and time.monotonic() < deadline:
+        page.settle()
+    one, other = (
+        list(csv.DictReader(io.StringIO(file.read_text())))
+        for file in (found, folder / "ranking.csv")
+    )
+    scores = [np.array([float(row.pop("score")) for row in table]) for table in (one, other)]
+    assert one == other
+    np.testing.assert_allclose(*scores, rtol=1e-6)
+
+
+def test_copies_table_and_code(page):
+    allowed = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    page.driver.execute_cdp_cmd("Browser.grantPermissions", allowed)
+    page.click("copy-code")
+    assert page["copy-code"].text == "Copied"
+    assert page.driver.execute_async_script(
+        "navigator.clipboard.readText().then(arguments[0])"
+    ) == page.run("return document.getElementById('code').textContent")
+    page.click("copy-table")
+    text = page.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    assert len(text.splitlines()) == 21
+
+
+def test_long_tables_are_shown_in_full_when_asked(page, fitted):
+    page.set_count(60)
+    assert len(page.rows()) == 50
+    assert page["more"].text == "Show the other 10"
+    page.click("more")
+    assert [int(row[3]) for row in page.rows()] == fitted.ranking_[:60].tolist()
+
+
+def test_channels_are_traces(driver, tmp_path):
+    orbit = make_orbit(random_state=0)
+    names = [f"sensor {i}" for i in range(9)]
+    data = TensorDataset(
+        orbit.data, name="Orbit", dims=("channel", "time"), coords={"channel": names}
+    )
+    fitted = STPCASelector(3, feature_mode=0).fit(orbit.data)
+    write_report(tmp_path / "r.html", fitted, data)
+    page = Page(driver, tmp_path / "r.html")
+    # Rows of the picture with orange: the last three of nine channels, beside their names.
+    height = page.pixels("sample").shape[0] - 34
+    rows = np.flatnonzero(is_orange(page.pixels("sample")).any(axis=1))
+    assert set((rows - 2) * 9 // (height - 4)) >= {6, 7, 8}
+    assert rows.min() > height * 0.5
+    assert [row[1] for row in page.rows()] == [names[i] for i in fitted.ranking_[:3]]
+    marked = page.picture("sample")
+    page.press("n")
+    assert page.picture("sample") != marked
+    page.press(Keys.ARROW_LEFT, on="#slider")
+    assert len(page.rows()) == 2
+    page.press(Keys.ARROW_DOWN, on="#map")
+    assert page["readout"].text.startswith(f"channel {names[fitted.ranking_[0]]}: score")
+
+
+def test_further_modes_have_a_control(driver, tmp_path):
+    X = np.random.default_rng(1).normal(size=(20, 3, 6, 5))
+    data = TensorDataset(X, dims=("band", "row", "column"))
+    write_report(tmp_path / "r.html", STPCASelector(9).fit(X), data)
+    page = Page(driver, tmp_path / "r.html")
+    seen = set()
+    for index in range(3):
+        page.run(
+            "const s = document.getElementById('further-0'); s.value = arguments[0];"
+            "s.dispatchEvent(new Event('change'))",
+            str(index),
+        )
+        page.settle()
+        seen.add(page.picture("map") + page.picture("sample"))
+    assert len(seen) == 3
+    assert page["further"].text.startswith("band")
+
+
+def test_comparison_is_shown(driver, tmp_path):
+    found = compare_selectors(FIRST, ["laplacian score"], 20, n_resamples=2)
+    write_report(tmp_path / "r.html", None, SOME, comparison=found)
+    page = Page(driver, tmp_path / "r.html")
+    rows = page.driver.find_elements(By.CSS_SELECTOR, "#methods-table tbody tr")
+    assert [row.text.split()[0] for row in rows] == list(found.methods)
+    assert len(page.driver.find_elements(By.CSS_SELECTOR, "#agreement tbody td")) == 9
+    assert page["methods-sentences"].text.splitlines() == [*found.conclusions(), *found.notes]
+    button = page.driver.find_elements(By.CSS_SELECTOR, "#methods-grid button")[1]
+    page.run("arguments[0].click()", button)
+    page.settle()
+    kept = found.features["VarianceSelector"]
+    assert [int(row[3]) for row in page.rows()] == kept.tolist()
+    assert not page["caveat"].is_displayed()
+    page.set_count(25)
+    assert page["caveat"].is_displayed()
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
+
+
+def test_certificates_say_what_is_proven(driver, tmp_path, page):
+    assert "proves nothing about the optimum" in page["certificates-text"].text
+    write_report(tmp_path / "r.html", STPCASelector(9, solver="exact").fit(FIRST), SOME)
+    page = Page(driver, tmp_path / "r.html")
+    assert "Every objective is proven" in page["certificates-text"].text
+    rows = page.run("return document.querySelectorAll('#certificates-table tbody tr').length")
+    assert rows == 8
+
+
+def test_equal_scores_have_no_suggestion(driver, tmp_path):
+    fitted = STPCASelector(3).fit(FIRST)
+    fitted.scores_ = np.ones((8, 8))
+    write_report(tmp_path / "r.html", fitted, SOME)
+    page = Page(driver, tmp_path / "r.html")
+    assert page["cut-text"].text == "All scores are equal, so there is no cut to suggest."
+    assert not page["use-suggested"].is_enabled()
+    page.press("s")
+    assert page["count"].get_attribute("value") == "3"
+    assert "through equal scores" in page["curve-text"].text
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
+
+
+def test_hostile_names_are_shown_not_run(driver, tmp_path):
+    X = np.random.default_rng(2).normal(size=(12, 3, 4))
+    data = TensorDataset(
+        X,
+        name=HOSTILE,
+        labels=[HOSTILE] * 12,
+        dims=(HOSTILE, "y"),
+        coords={HOSTILE: [HOSTILE] * 3},
+    )
+    fitted = STPCASelector(2).fit(X)
+    source = Source(samples=f"load({HOSTILE!r})", facts={HOSTILE: HOSTILE})
+    write_report(tmp_path / "r.html", fitted, data, alternatives={HOSTILE: fitted}, source=source)
+    page = Page(driver, tmp_path / "r.html")
+    page.press("n")
+    page.press(Keys.ARROW_RIGHT, on="#map")
+    assert page.run("return window.hacked") is None
+    assert page.run("return document.querySelectorAll('img').length") == 0
+    assert page["title"].text == HOSTILE
+    assert page.rows()[0][1] == HOSTILE
+    assert HOSTILE in page["code"].text
+    assert HOSTILE in page["readout"].text
+    assert page.driver.title == HOSTILE
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_narrow_screens_need_no_sideways_scrolling(driver, path, width):
+    page = Page(driver, path, width=width)
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    for identity in ("map", "sample", "curve", "slider", "features"):
+        box = page.run(
+            "const b = document.getElementById(arguments[0]).getBoundingClientRect();"
+            "return [b.left, b.right]",
+            identity,
+        )
+        assert box[0] >= 0, identity
+        assert box[1] <= width, identity
