@@ -190,10 +190,10 @@ def test_slider_changes_count_pictures_table_and_words(page, fitted):
 def test_marks_are_on_the_kept_features(page, fitted, count):
     page.set_count(count)
     pixels = page.pixels("sample")
-    # A square image, 44 pixels from the left and 38 from the bottom.
-    size = (pixels.shape[0] - 39) / 8
+    # A square image, 52 pixels from the left, 6 from the top and 38 from the bottom.
+    size = (pixels.shape[0] - 44) / 8
     centres = (np.arange(8) + 0.5) * size
-    cells = pixels[np.ix_((1 + centres).astype(int), (44 + centres).astype(int))]
+    cells = pixels[np.ix_((6 + centres).astype(int), (52 + centres).astype(int))]
     kept = np.zeros(64, dtype=bool)
     kept[fitted.ranking_[:count]] = True
     np.testing.assert_array_equal(is_orange(cells), kept.reshape(8, 8))
@@ -423,11 +423,11 @@ def test_channels_are_traces(driver, tmp_path):
     fitted = STPCASelector(3, feature_mode=0).fit(orbit.data)
     write_report(tmp_path / "r.html", fitted, data)
     page = Page(driver, tmp_path / "r.html")
-    # Rows of the picture with orange: the last three of nine channels, beside their names.
-    height = page.pixels("sample").shape[0] - 34
-    rows = np.flatnonzero(is_orange(page.pixels("sample")).any(axis=1))
-    assert set((rows - 2) * 9 // (height - 4)) >= {6, 7, 8}
-    assert rows.min() > height * 0.5
+    # Orange is in the lower part of the picture alone: the last three of nine channels.
+    pixels = page.pixels("sample")
+    rows = np.flatnonzero(is_orange(pixels).any(axis=1)) / (len(pixels) - 34)
+    assert set((9 * rows).astype(int)) >= {6, 7, 8}
+    assert rows.min() > 0.55
     assert [row[1] for row in page.rows()] == [names[i] for i in fitted.ranking_[:3]]
     marked = page.picture("sample")
     page.press("n")
@@ -494,6 +494,9 @@ def test_equal_scores_have_no_suggestion(driver, tmp_path):
     page.press("s")
     assert page["count"].get_attribute("value") == "3"
     assert "through equal scores" in page["curve-text"].text
+    fitted.scores_ = np.zeros((8, 8))
+    write_report(tmp_path / "r.html", fitted, SOME)
+    assert Page(driver, tmp_path / "r.html")["cut-text"].text.startswith("All scores are zero")
     assert [entry["message"] for entry in driver.get_log("browser")] == []
 
 

@@ -14,6 +14,7 @@ __all__ = ["encode_ranking", "encode_samples", "encode_scores", "rounded"]
 
 _LONGEST_TRACE = 512  # points: more than the page has pixels for
 _LEVELS = 255
+_FEWEST_SAMPLES = 4  # however large they are
 _WITHOUT_EXTREMES = 0.995
 
 
@@ -41,7 +42,7 @@ def encode_samples(
         shape[trace_mode] = -(-shape[trace_mode] // step)
     each = -(-4 * int(np.prod(shape)) // 3)
     n = dataset.n_samples
-    count = int(np.clip(budget // each, 1, n))
+    count = min(n, max(budget // each, _FEWEST_SAMPLES))
     indices = np.unique(np.linspace(0, n - 1, count).round().astype(int))
     shown = np.asarray(dataset.data[indices])
     if trace_mode is not None:

@@ -69,8 +69,11 @@ function mark(pen, x, top, bottom, colour) {
 }
 
 function cutSentence(view) {
+  if (view.zeros === total) {
+    return "All scores are zero: the penalties leave nothing. Smaller ones will tell features apart.";
+  }
   if (!view.cut) {
-    return view.low === view.high || view.scores.every((score) => score === view.scores[0])
+    return view.scores.every((score) => score === view.scores[0])
       ? "All scores are equal, so there is no cut to suggest."
       : "Scores fall evenly, without a bend, so there is no cut to suggest.";
   }

@@ -22,9 +22,12 @@ function decodeView(view) {
   const rankOf = new Uint32Array(ranking.length);
   ranking.forEach((flat, rank) => { rankOf[flat] = rank; });
   const scores = Float64Array.from(shares, (share) => share * view.scores.scale);
-  const range = scores.reduce(
-    ([low, high], score) => [Math.min(low, score), Math.max(high, score)], [Infinity, -Infinity]);
-  return { ...view, scores, ranking, rankOf, low: Math.min(range[0], 0), high: range[1] };
+  let [low, high] = [0, -Infinity];
+  for (const score of scores) {
+    if (score < low) low = score;
+    if (score > high) high = score;
+  }
+  return { ...view, scores, ranking, rankOf, low, high };
 }
 
 const views = content.views.map(decodeView);

@@ -14,21 +14,28 @@ let featureAt = () => null;
 let countAt = () => 1;
 const redrawMultiples = [];
 
+const draw = {
+  map: () => { featureAt = drawMap(byId("map"), state); },
+  sample: () => drawSample(byId("sample"), state),
+  curve: () => { countAt = drawCurve(byId("curve"), state); },
+  multiples: () => redrawMultiples.forEach((redraw) => redraw(state)),
+  certificates: () => {
+    const held = views[state.view].certificates;
+    if (held?.total > 1) drawCertificates(byId("certificates-chart"), held);
+  },
+};
+const pending = new Set();
+
 function render() {
-  const view = views[state.view];
-  featureAt = drawMap(byId("map"), state);
-  drawSample(byId("sample"), state);
-  countAt = drawCurve(byId("curve"), state);
-  redrawMultiples.forEach((redraw) => redraw(state));
-  if (view.certificates?.total > 1) drawCertificates(byId("certificates-chart"), view.certificates);
-  describePictures(view);
+  pending.forEach((picture) => draw[picture]());
+  pending.clear();
+  describePictures(views[state.view]);
 }
 
-let waiting = false;
-function renderSoon() {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => { waiting = false; render(); });
+// Draws in the next frame, all pictures or those that are named.
+function renderSoon(...pictures) {
+  if (!pending.size) requestAnimationFrame(render);
+  (pictures.length ? pictures : Object.keys(draw)).forEach((picture) => pending.add(picture));
 }
 
 function describePictures(view) {
@@ -137,10 +144,10 @@ function setSample(sample) {
   const notes = [sampleName().replace("s", "S"), of];
   if (isChannels) notes.push("traces in units of their channel’s spread");
   if (samples.modulus) notes.push("modulus of complex values");
-  if (samples.step > 1) notes.push(`every ${samples.step}th point`);
+  if (samples.step > 1) notes.push(`one of every ${samples.step} points`);
   if (isChannels && total > MOST_TRACES) notes.push(`the ${MOST_TRACES} best of ${counted(total)} traces`);
   byId("sample-name").textContent = notes.join(" · ");
-  renderSoon();
+  renderSoon("sample");
 }
 
 function play(on) {
@@ -155,7 +162,9 @@ function play(on) {
 
 function readOut(flat, redraw = false) {
   const view = views[state.view];
-  state.cursor = redraw ? flat : null;
+  const cursor = redraw ? flat : null;
+  if (cursor !== state.cursor) renderSoon("map");
+  state.cursor = cursor;
   byId("readout").textContent = flat === null ? "" :
     `${describe(flat)}: score ${format(view.scores[flat])}, rank ${counted(view.rankOf[flat] + 1)}`
     + `, ${view.rankOf[flat] < state.count ? "kept" : "dropped"}`;
@@ -174,20 +183,20 @@ function moveCursor(key) {
   } else if (isChannels && total <= MOST_NAMED_BARS) {
     flat = view.ranking[Math.min(total - 1, Math.max(0, view.rankOf[flat] + back))];
   } else flat = Math.min(total - 1, Math.max(0, flat + back));
-  if (isImage) {
-    const place = placeOf(flat);
-    geometry.further.forEach((mode, m) => setFurther(m, place[mode]));
-  }
+  if (isImage) showPlaneOf(flat);
   readOut(flat, true);
-  renderSoon();
 }
 
 // Modes that are no axes
 
-function setFurther(m, index) {
-  state.further[m] = index;
-  const control = byId(`further-${m}`);
-  if (control) control.value = String(index);
+function showPlaneOf(flat) {
+  const place = placeOf(flat);
+  geometry.further.forEach((mode, m) => {
+    if (state.further[m] === place[mode]) return;
+    state.further[m] = place[mode];
+    byId(`further-${m}`).value = String(place[mode]);
+    renderSoon();
+  });
 }
 
 function makeFurther() {
@@ -210,8 +219,6 @@ function makeFurther() {
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
-  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  byId("theme").setAttribute("aria-label", "Dark colours");
   readPalette();
   renderSoon();
 }
@@ -238,15 +245,15 @@ function listen() {
   on("copy-table", "click", (e) => copied(e.target, csvOf(state, true)));
   on("copy-code", "click", (e) => copied(e.target, codeOf(state)));
   for (const choice of document.querySelectorAll("input[name=overlay]")) {
-    choice.addEventListener("change", () => { state.overlay = choice.value; renderSoon(); });
+    choice.addEventListener("change", () => { state.overlay = choice.value; renderSoon("sample"); });
   }
   on("map", "pointermove", (e) => readOut(featureAt(e.offsetX, e.offsetY)));
-  on("map", "pointerleave", () => { readOut(null); renderSoon(); });
-  on("map", "blur", () => { readOut(null); renderSoon(); });
+  on("map", "pointerleave", () => readOut(null));
+  on("map", "blur", () => readOut(null));
   on("curve", "pointerdown", (e) => { byId("curve").setPointerCapture(e.pointerId); setCount(countAt(e.offsetX)); });
   on("curve", "pointermove", (e) => { if (e.buttons & 1) setCount(countAt(e.offsetX)); });
   document.addEventListener("keydown", onKey);
-  window.addEventListener("resize", renderSoon);
+  window.addEventListener("resize", () => renderSoon());
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
 }
@@ -325,8 +332,11 @@ function start() {
   listen();
   setSample(0);
   setView(0);
-  fillKept();
-  render();
+  // What is seen first is drawn first, the rest in the next frame.
+  for (const picture of ["map", "sample", "curve"]) {
+    draw[picture]();
+    pending.delete(picture);
+  }
   performance.mark("tensift-drawn");
 }
 

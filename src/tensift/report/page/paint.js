@@ -131,7 +131,7 @@ function writeAxes(pen, box, [vertical, horizontal]) {
   }
   for (const i of ticksOf(shape[vertical], Math.min(8, height / 36))) {
     const y = box.y + ((i + 0.5) * height) / shape[vertical];
-    write(pen, labelOf(vertical, i), box.x - 7, y, { align: "right", room: box.x - 24 });
+    write(pen, labelOf(vertical, i), box.x - 7, y, { align: "right", room: box.x - 22 });
   }
   write(pen, geometry.titles[horizontal], box.x + width / 2, box.y + height + 27,
     { align: "center", room: width });
@@ -145,7 +145,7 @@ function writeAxes(pen, box, [vertical, horizontal]) {
 // Where an image of the two axes goes: square cells, unless that would make it a thread.
 function imageBox(width) {
   const [vertical, horizontal] = geometry.axes;
-  const margin = { left: 44, bottom: 38 };
+  const margin = { left: 52, top: 6, bottom: 38 };
   const room = width - margin.left - 2;
   const ratio = shape[vertical] / shape[horizontal];
   const square = ratio >= 0.25 && ratio <= 4;
@@ -156,7 +156,11 @@ function imageBox(width) {
     if (square) w *= tallest / h;
     h = tallest;
   }
-  return { x: margin.left, y: 1, width: Math.round(w), height: Math.round(h), full: Math.round(h) + margin.bottom };
+  const [boxWidth, boxHeight] = [Math.round(w), Math.round(h)];
+  return {
+    x: margin.left, y: margin.top, width: boxWidth, height: boxHeight,
+    full: margin.top + boxHeight + margin.bottom,
+  };
 }
 
 // Columns from left to right, one an index: values, and which are marked.

@@ -165,7 +165,10 @@ function drawTraces(canvas, state, view, isKept, first) {
   const width = widthFor(canvas);
   const channels = tracesOf(view, state.count, state.overlay);
   const height = Math.min(600, Math.max(220, channels.length * 26));
-  const row = (height - 4) / channels.length;
+  // Traces may reach into their neighbours' rows, but not out of the picture.
+  const reach = height / channels.length < 20 ? 2.2 : 1.5;
+  const row = height / (channels.length + reach - 1);
+  const top = ((reach - 1) * row) / 2;
   const pen = prepare(canvas, width, height + 34);
   const trace = geometry.trace;
   const points = samples.shape[trace];
@@ -176,13 +179,13 @@ function drawTraces(canvas, state, view, isKept, first) {
   const room = width - left - 4;
   const offset = first
     + geometry.further.reduce((sum, mode, m) => sum + state.further[m] * sampleStrides[mode], 0);
-  const tall = Math.min(row * (row < 20 ? 2.2 : 1.5), 90);
+  const tall = Math.min(row * reach, 90);
   for (const marked of [false, true]) {
     channels.forEach((channel, place) => {
       const kept = isKept(channel);
       if (kept !== marked) return;
       const coloured = kept && state.overlay !== "hidden";
-      const middle = 2 + row * (place + 0.5);
+      const middle = top + row * (place + 0.5);
       pen.beginPath();
       for (let t = 0; t < points; t += 1) {
         const at = offset + channel * sampleStrides[geometry.mode] + t * sampleStrides[trace];
