@@ -48,9 +48,10 @@ for name, value in accuracy.items():
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
 chosen = selectors["rows"]
-ScoreMapDisplay.from_estimator(chosen, ax=left)
-SelectedFeaturesDisplay.from_estimator(chosen, digits.data, sample=0, ax=middle)
+ScoreMapDisplay.from_estimator(chosen, dims=digits.dims, ax=left)
+SelectedFeaturesDisplay.from_estimator(chosen, digits.data, sample=0, dims=digits.dims, ax=middle)
 names, values = list(accuracy)[::-1], list(accuracy.values())[::-1]
-right.barh(names, values, color="0.6")
+colors = ["0.6" if name.startswith(("variance", "random")) else "C1" for name in names]
+right.barh(names, values, color=colors)
 right.set(xlabel="accuracy of k-means on 20 pixels", xlim=(0, 1))
 plt.show()

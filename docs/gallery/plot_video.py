@@ -56,7 +56,8 @@ print(f"chance            road {road.mean():.2f}, leaves {leaves.mean():.2f}")
 # indices are told apart.
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 2.7), layout="constrained")
-axes[0].imshow(X[0, ..., 5], cmap="gray")
+clip, moment = np.divmod(np.argmax(X[:, road].sum(axis=1)), frames)  # a car is in the middle
+axes[0].imshow(X[clip, ..., moment], cmap="gray")
 axes[0].set_title("a frame")
 for ax, name in zip(axes[1:], ("height, dct", "height, identity", "variance"), strict=True):
     ax.imshow(maps[name], cmap="cividis")
