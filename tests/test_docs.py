@@ -42,6 +42,7 @@ GALLERY = {  # what the pages say was found
     "plot_video": ["height, dct       road 1.00, leaves 0.00", "height, identity  road 0.28"]
     + ["variance          road 0.42, leaves 0.58"],
 }
+SLOW = {"plot_hyperspectral", "plot_radar"}
 
 
 @pytest.fixture(autouse=True)
@@ -176,8 +177,10 @@ def test_the_gallery_is_complete():
     assert {path.stem for path in (DOCS / "gallery").glob("plot_*.py")} == set(GALLERY)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", GALLERY)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in GALLERY],
+)
 def test_gallery_examples_find_what_they_say(name, capsys):
     runpy.run_path(str(DOCS / "gallery" / f"{name}.py"))
     printed = capsys.readouterr().out
