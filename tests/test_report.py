@@ -5,6 +5,7 @@ import hashlib
 import importlib.resources
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,6 +232,9 @@ def test_alternatives_are_all_settings_but_its_own(selector):
     assert make_alternatives(STPCASelector(2).fit(RNG.normal(size=(9, 5)))) == {}
     long = STPCASelector(2).fit(RNG.normal(size=(4, 2, 1025)))
     assert {other.orientation for other in make_alternatives(long).values()} == {0}
+    # What was chosen itself is never too long.
+    long = STPCASelector(2, orientation=1, max_iter=1).fit(RNG.normal(size=(4, 2, 1025)))
+    assert {other.orientation for other in make_alternatives(long).values()} == {0, 1}
 
 
 def test_code_makes_the_selection_again(selector):
@@ -437,6 +441,29 @@ def test_command_writes_one_file(here, capsys):
     assert "x-report.html exists already; pass --overwrite" in capsys.readouterr().err
     assert main(["report", "x.npy", "-k", "9", "--overwrite", "--no-alternatives", "--quiet"]) == 0
     assert len(content_of((here / "x-report.html").read_text(encoding="utf-8"))["views"]) == 1
+
+
+def test_alternatives_that_cannot_be_fitted_are_left_out(here, capsys, monkeypatch):
+    fit = STPCASelector.fit
+
+    def refuse(self, X, y=None):
+        if self.orientation == 1 and self.get_params()["transform"] == "dct":
+            raise ValueError("no such thing")
+        return fit(self, X, y)
+
+    monkeypatch.setattr(STPCASelector, "fit", refuse)
+    assert main(["report", "x.npy", "-k", "9"]) == 0
+    assert "left out of the report: orientation 1, dct; x.npy: no such" in capsys.readouterr().err
+    assert len(content_of((here / "x-report.html").read_text(encoding="utf-8"))["views"]) == 5
+
+
+def test_page_of_the_documentation_runs(here):
+    text = (Path(__file__).parents[1] / "docs" / "report.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names = {}
+    exec(code, names)
+    content = content_of((here / "digits.html").read_text(encoding="utf-8"))
+    assert len(content["views"]) == 6
 
 
 def test_command_leaves_nothing_after_an_error(here, capsys):

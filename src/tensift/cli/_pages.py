@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tensift import SelectorComparison, STPCASelector, compare_selectors
+from tensift._warnings import warn_user
 from tensift.cli._console import Console
 from tensift.cli._input import describe_file
 from tensift.cli._method import fit_selector
@@ -40,12 +41,7 @@ def selection_page(
     """The report of a selection, beside other orientations and transforms."""
     alternatives = {}
     if not arguments.no_alternatives:
-        alternatives = make_alternatives(selector)
-        told = console.progress("other orientations and transforms", len(alternatives))
-        for done, other in enumerate(alternatives.values(), start=1):
-            other.set_params(verbose=False)
-            fit_selector(other, dataset, arguments.input, Console(quiet=True))
-            told(done)
+        alternatives = _fitted_alternatives(arguments, selector, dataset, console)
     matrices = matrix_texts(arguments)
     source = Source(
         samples=samples_text(arguments),
@@ -54,6 +50,26 @@ def selection_page(
         facts=_facts(arguments),
     )
     return make_report(selector, dataset, alternatives=alternatives, title=title, source=source)
+
+
+def _fitted_alternatives(
+    arguments: argparse.Namespace,
+    selector: STPCASelector,
+    dataset: TensorDataset,
+    console: Console,
+) -> dict[str, STPCASelector]:
+    """Those that can be fitted: a report is worth having without the others."""
+    fitted = {}
+    others = make_alternatives(selector)
+    told = console.progress("other orientations and transforms", len(others))
+    for done, (name, other) in enumerate(others.items(), start=1):
+        other.set_params(verbose=False)
+        try:
+            fitted[name] = fit_selector(other, dataset, arguments.input, Console(quiet=True))
+        except ValueError as error:
+            warn_user(f"left out of the report: {name}; {error}")
+        told(done)
+    return fitted
 
 
 def comparison_page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from sklearn.base import clone
@@ -11,7 +12,8 @@ from tensift.selectors import STPCASelector
 
 __all__ = ["make_alternatives"]
 
-_LONGEST = 1024  # an operator is a square of this size; a longer mode would take minutes
+# Slices times the cube of their size: seconds for each transform.
+_MOST_WORK = 2e9
 
 
 def make_alternatives(
@@ -29,8 +31,9 @@ def make_alternatives(
     Returns
     -------
     dict of str to STPCASelector
-        Selectors that are not fitted, by what sets them apart. None for samples of one mode,
-        and none that reconstructs a mode of more than 1024 indices.
+        Selectors that are not fitted, by what sets them apart. None for samples of one mode.
+        Orientations that would take much longer than the selector's own are left out: those of
+        modes with very many indices.
 
     Examples
     --------
@@ -51,11 +54,13 @@ def make_alternatives(
     if len(sizes) < 2:
         return {}
     own = selector.get_params()["transform"]
+    work = [math.prod(sizes) * size**2 for size in sizes]
+    most = max(work[selector.orientation_], _MOST_WORK)
     made = {}
-    for orientation, size in enumerate(sizes):
+    for orientation in range(len(sizes)):
         for transform in transforms:
             same = orientation == selector.orientation_ and _is_all(own, transform)
-            if size <= _LONGEST and not same:
+            if work[orientation] <= most and not same:
                 copy = clone(selector).set_params(orientation=orientation, transform=transform)
                 made[f"orientation {orientation}, {transform}"] = copy
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ class Source:
 
     samples: str = "X"
     comparison: str = "comparison"
-    imports: tuple[str, ...] | list[str] = ()
+    imports: Sequence[str] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
 

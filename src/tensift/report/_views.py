@@ -64,7 +64,8 @@ def view_of_method(method: str, found: SelectorComparison, source: Source) -> Vi
     scores = np.asarray(found.scores[method], dtype=float)
     ranking = rank_features(scores)
     by_score = ranking[~np.isin(ranking, features)]
-    imports = "".join(f"{line}\n" for line in [*source.imports, *([""] if source.imports else [])])
+    lines = [*source.imports, ""] if source.imports else []
+    lines += [f"found = {source.comparison}", f"found.features[{method!r}][:"]
     return View(
         name=method,
         kind="method",
@@ -76,7 +77,7 @@ def view_of_method(method: str, found: SelectorComparison, source: Source) -> Vi
         cut=_cut(scores),
         caveat=f"The comparison kept {len(features)} features of each method; beyond them, "
         "features are in the order of their scores.",
-        code=[f"{imports}found = {source.comparison}\nfound.features[{method!r}][:", "]"],
+        code=["\n".join(lines), "]"],
         parameters={},
         certificates=None,
     )

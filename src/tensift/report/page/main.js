@@ -320,6 +320,10 @@ function start() {
   const alternatives = ofKind("alternative");
   if (alternatives.length) {
     byId("alternatives").hidden = false;
+    const there = new Set(ofKind("chosen", "alternative").map((i) => views[i].orientation));
+    const missing = shape.map((_, mode) => mode).filter((mode) => !there.has(mode));
+    byId("alternatives-missing").textContent = missing.length
+      ? `Not tried: ${missing.map((mode) => `orientation ${mode}`).join(", ")}.` : "";
     const shown = ofKind("chosen", "alternative")
       .sort((a, b) => views[a].orientation - views[b].orientation);
     redrawMultiples.push(makeMultiples(byId("alternatives-grid"), shown, setView));
