@@ -50,10 +50,10 @@ print(f"chance            road {road.mean():.2f}, leaves {leaves.mean():.2f}")
 
 # %%
 # **Found?** Entirely, where the rows reconstruct one another and cosines run along the road and
-# time. At any other setting mostly not: without a transform the leaves come first, as they do by
-# variance; with the width or the time reconstructed, rows are what the cosines mix, and the road
-# is one of the rows. So choose the orientation by what you look for: its mode is the one whose
-# indices are told apart.
+# time; in three further draws as well. At any other setting mostly not: without a transform the
+# leaves come first, as they do by variance; with the width or the time reconstructed, rows are
+# what the cosines mix, and the road is one of the rows. So choose the orientation by what you
+# look for: its mode is the one whose indices are told apart.
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 2.7), layout="constrained")
 clip, moment = np.divmod(np.argmax(X[:, road].sum(axis=1)), frames)  # a car is in the middle
