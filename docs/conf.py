@@ -102,14 +102,16 @@ def _skip(app, kind, name, member, skip, options):
 
 
 def _copy_files_outside(app, name, source):
-    """Turn links to files beside this folder, which are no pages, into links to copies of them."""
+    """Let links to files beside this folder lead to copies of them; folders are only named."""
     folder = Path(app.env.doc2path(name)).parent
 
     def link(match):
-        outside = not (folder / match[1]).resolve().is_relative_to(app.srcdir)
-        return f"](path:{match[1]})" if outside else match[0]
+        target = (folder / match[2]).resolve()
+        if target.is_relative_to(app.srcdir):
+            return match[0]
+        return match[1] if target.is_dir() else f"[{match[1]}](path:{match[2]})"
 
-    source[0] = re.sub(r"\]\((\.\./[^)#]+)\)", link, source[0])
+    source[0] = re.sub(r"\[([^]]*)\]\((\.\./[^)#]+)\)", link, source[0])
 
 
 def setup(app):
