@@ -13,7 +13,7 @@ from tensift import STPCASelector
 from tensift.cli import _figures, main
 from tensift.cli._output import OutputFolder
 
-X = np.random.default_rng(0).normal(size=(30, 4, 5))
+X = np.random.default_rng(0).normal(size=(900, 4, 5))  # enough of them for scores above zero
 
 
 @pytest.fixture

@@ -293,3 +293,17 @@ def test_fractions_of_critical_penalties_for_the_certified_optimum(here, capsys)
     assert json.loads((folder / "settings.json").read_text())["parameters"]["penalty"] == "relative"
     assert main(["select", "x.npy", "-k", "7", "--penalty", "relative", "-o", "other"]) != 0
     assert "lam has to be at most 1" in capsys.readouterr().err
+
+
+def test_scores_next_to_zero_are_pointed_out(tmp_path, capsys):
+    """At penalties far too strong for the data, with what to do instead."""
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "faint.npy", rng.normal(size=(20, 5, 6)))
+    arguments = [str(tmp_path / "faint.npy"), "-k", "3", "-o", str(tmp_path / "out"), "--no-figure"]
+    assert main(["select", *arguments, "--lam", "1e4"]) == 0
+    said = capsys.readouterr().err
+    assert "all scores are next to zero" in said
+    assert "--penalty relative" in said
+    advice = ["--penalty", "relative", "--lam", "0.1", "--eta", "0.1", "--solver", "exact"]
+    assert main(["select", *arguments, *advice, "--overwrite"]) == 0
+    assert "next to zero" not in capsys.readouterr().err

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensift import STPCASelector
+from tensift._warnings import warn_user
 from tensift.algebra import is_data_driven
 from tensift.cli._arguments import (
     count_or_share,
@@ -23,6 +24,8 @@ from tensift.datasets import TensorDataset
 from tensift.plotting._names import ModeNames
 
 __all__ = ["add_method_arguments", "feature_names_of", "fit_selector", "selector_parameters"]
+
+_COLLAPSED = 1e-6  # a largest score below this is what is left of an iteration towards zero
 
 
 def add_method_arguments(group: Any) -> None:
@@ -155,6 +158,13 @@ def fit_selector(
         if "NaN" in reason or "infinity" in reason:
             reason += " Fill or remove such values first; tensift info counts them"
         raise ValueError(f"{path}: {reason}") from None
+    highest = float(selector.scores_.max())
+    if highest < _COLLAPSED:
+        warn_user(
+            f"all scores are next to zero (at most {highest:.0e}), so the ranking says little: the "
+            "penalties are too strong for these data; try --penalty relative --lam 0.1 --eta 0.1 "
+            "--solver exact"
+        )
     return selector
 
 

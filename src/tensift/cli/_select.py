@@ -159,7 +159,7 @@ def _summarise(
     shape = dataset.feature_shape
     all_names = ModeNames(shape, dataset.dims, dataset.coords)
     mode = selector.orientation % len(shape)
-    p, q, _ = selector.operators_.shape
+    p, q = len(selector.n_iter_), shape[mode]
     console.say(
         f"input     {arguments.input}: {dataset.n_samples} samples of {format_shape(shape)}"
     )
