@@ -160,7 +160,8 @@ def _best_row(key: Key, outcomes: Outcomes) -> dict[str, Any]:
     metric = outcomes.data.metrics[0]
     best = outcomes.best(metric)
     by_mode = outcomes.data.by_mode
-    printed = printed_orientations(orientation, transform, name)
+    theirs = 1 - orientation if outcomes.data.exchanged else orientation
+    printed = printed_orientations(theirs, transform, name)
     return {
         "data": name,
         "setting": setting(key),

@@ -26,7 +26,9 @@ class PaperSet:
     `counts` are the numbers of features it selects, `orientation` is that of the authors' program,
     `printed` the paper's (features, samples, classes), `by_mode` whether its features are the
     indices of a mode (the paper's slice-wise data), which are judged by POC instead of clustering.
-    `note` says in what way the file we know is not the one that the authors had.
+    `exchanged` says that our file has the two modes the other way round than the authors', so that
+    `orientation` is not the number in their program. `note` says in what way the file we know is
+    not the one that the authors had.
     """
 
     name: str
@@ -34,6 +36,7 @@ class PaperSet:
     orientation: int
     printed: tuple[tuple[int, int], int, int] | None = None
     by_mode: bool = False
+    exchanged: bool = False
     file: str = ""
     note: str = ""
 
@@ -61,9 +64,11 @@ PAPER_SETS = (
     PaperSet(
         "USPS",
         (10, 30, 50, 70, 90, 110),
-        1,
+        0,
         ((16, 16), 9298, 10),
-        note="other pixel values than the authors': the silhouette of all features differs",
+        exchanged=True,
+        note="other pixel values than the authors', for the silhouette of all features differs; "
+        "and upright, where theirs must have rows and columns exchanged: their Dir2 is Dir1 here",
     ),
     PaperSet(
         "UCIDSA",
