@@ -193,7 +193,7 @@ _FAMILY = (
         "Z. Lai, Y. Xu, Q. Chen, J. Yang, D. Zhang: Multilinear Sparse Principal Component "
         "Analysis. IEEE Transactions on Neural Networks and Learning Systems 25(10), 2014",
         2014,
-        "O(t (n d m + sum_j d_j^2 m))",
+        "O(t (n d m + sum_j (d_j^2 + s^3) m))",
         tuned=("alpha", "beta"),
         tensor=True,
     ),
@@ -204,7 +204,7 @@ _FAMILY = (
         "embedding and self-representation for unsupervised learning. Knowledge-Based Systems, "
         "2024",
         2024,
-        "O(t (n^2 d + n^3 + n d m + d m^2 + s^3))",
+        "O(t (n d min(n, d) + n d min(n, m) + n^2 m))",
         tuned=("lambda1", "lambda2"),
         counted=True,
     ),
@@ -271,7 +271,7 @@ _FAMILY = (
         "MCFS",
         "D. Cai, C. Zhang, X. He: Unsupervised Feature Selection for Multi-Cluster Data. KDD 2010",
         2010,
-        "O(n^2 d + c n d s)",
+        "O(n^2 d + c t min(n, d) d)",
         counted=True,
     ),
     SelectorInfo(
