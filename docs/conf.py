@@ -102,7 +102,10 @@ def _skip(app, kind, name, member, skip, options):
 
 
 def _copy_files_outside(app, name, source):
-    """Let links to files beside this folder lead to copies of them; folders are only named."""
+    """Let links to files beside this folder lead to copies of them; folders are only named.
+
+    Pictures are left alone: Sphinx copies them itself, wherever they are.
+    """
     folder = Path(app.env.doc2path(name)).parent
 
     def link(match):
@@ -111,7 +114,7 @@ def _copy_files_outside(app, name, source):
             return match[0]
         return match[1] if target.is_dir() else f"[{match[1]}](path:{match[2]})"
 
-    source[0] = re.sub(r"\[([^]]*)\]\((\.\./[^)#]+)\)", link, source[0])
+    source[0] = re.sub(r"(?<!!)\[([^]]*)\]\((\.\./[^)#]+)\)", link, source[0])
 
 
 def setup(app):

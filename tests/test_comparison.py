@@ -357,7 +357,7 @@ def hostile(kind):
         (lambda: compare(count="six"), ValueError, "number of features"),
         (lambda: compare(feature_mode=2), ValueError, "feature_mode=2"),
         (lambda: compare(selectors=["laplace"]), ValueError, "did you mean LaplacianScore"),
-        (lambda: compare(selectors=["zzzz"]), ValueError, "'zzzz'; There are STPCASelector"),
+        (lambda: compare(selectors=["zzzz"]), ValueError, "'zzzz'; there are STPCASelector"),
         (lambda: compare(selectors=["stpca", "STPCA-MP"]), ValueError, "twice"),
         (lambda: compare(selectors=[STPCASelector]), TypeError, "names or tensift's estimators"),
         (lambda: compare(selectors=[3]), TypeError, "names or tensift's estimators; got int"),

@@ -147,4 +147,4 @@ def _find(name: str) -> SelectorInfo:
     meant = dict.fromkeys(known[plain].name for plain in near)
     there_are = ", ".join(info.name for info in list_selectors())
     hint = f"did you mean {' or '.join(meant)}? " if meant else ""
-    raise ValueError(f"there is no selector {name!r}; {hint}There are {there_are}")
+    raise ValueError(f"there is no selector {name!r}; {hint}there are {there_are}")
