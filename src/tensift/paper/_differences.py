@@ -12,12 +12,12 @@ _METHOD = {
     "RNE": "the released program multiplies by transposed weights, ours does not (--variants runs "
     "it); whether alpha was searched or kept at 1000 is not said",
     "NLGMS": "the released program's random start decides what is selected, ours has none; luck "
-    "of the start alone would give the paper's figure on BreastMNIST, elsewhere it would not, and "
-    "the difference is not explained",
+    "of the start alone would give the paper's figure on BreastMNIST, not on Imm40, JAFFE and PIE; "
+    "so not explained",
     "SPCAFS": "the number of components is not said (ours 10)",
     "SOGFS": "the number of components is not said (ours: the classes)",
     "CPUFS": "a random start that the fit hardly leaves decides, and the paper's is unknown; score "
-    "maps of 125 such starts without any fit have a best near the paper's",
+    "maps of such starts without any fit have a best near the paper's on JAFFE and PIE",
     "CPUFSnn": "depends on the seed, the paper's is unknown",
     "MSPCA": "no program was released: numbers of components and the score are our reading; no "
     "reading that was tried gives the figures of all sets",

@@ -68,7 +68,7 @@ PAPER_SETS = (
         ((16, 16), 9298, 10),
         exchanged=True,
         note="other pixel values than the authors', for the silhouette of all features differs; "
-        "and upright, where theirs must have rows and columns exchanged: their Dir2 is Dir1 here",
+        "and upright, where theirs seem to be transposed: their Dir2 is Dir1 here",
     ),
     PaperSet(
         "UCIDSA",
