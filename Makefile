@@ -17,8 +17,12 @@ $(VENV)/.core: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[all]'
 	touch $@
 
+# PyTorch's build without CUDA. Where there is none at hand, its tests are skipped and say so.
+TORCH ?= torch==2.13.0+cpu
+
 $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet '$(TORCH)' || echo 'no $(TORCH): tests on PyTorch are skipped'
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.core

@@ -42,21 +42,22 @@ def random_basis(size: int, random_state: np.random.RandomState) -> NDArray[np.f
     return np.asarray(q * np.where(np.diag(r) < 0, -1.0, 1.0))
 
 
-def eigen_basis(data: NDArray[Any], axis: int) -> NDArray[Any]:
-    """Return V^H, V the eigenvectors of the uncentred self-correlation of one mode, descending.
-
-    The self-correlation is X_(k) X_(k)^H with k = `axis`. The entry of largest modulus in each
-    eigenvector (the first of equal ones) is made real and positive, so the result does not depend
-    on the phases that the eigensolver happens to return.
-    """
+def self_correlation(data: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return the uncentred ``X_(k) X_(k)^H`` of one mode, k = `axis`, in double precision."""
     unfolded = np.moveaxis(data, axis, 0).reshape(data.shape[axis], -1)
     if unfolded.dtype == np.float32:
         unfolded = unfolded.astype(np.float64)
     elif unfolded.dtype == np.complex64:
         unfolded = unfolded.astype(np.complex128)
-    largest = np.abs(unfolded).max(initial=0.0)
-    if largest > 0:  # scaling changes no eigenvector and keeps the squares from overflowing
-        unfolded = unfolded / largest
-    _, ascending = np.linalg.eigh(unfolded @ unfolded.conj().T)
+    return np.asarray(unfolded @ unfolded.conj().T)
+
+
+def eigen_basis(correlation: NDArray[Any]) -> NDArray[Any]:
+    """Return V^H, V the eigenvectors of a self-correlation, in descending order.
+
+    The entry of largest modulus in each eigenvector (the first of equal ones) is made real and
+    positive, so the result does not depend on the phases that the eigensolver happens to return.
+    """
+    _, ascending = np.linalg.eigh(correlation)
     vectors = ascending[:, ::-1]
     return np.asarray((vectors * peak_phases(vectors)).conj().T)

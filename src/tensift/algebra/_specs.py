@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tensift.algebra._arrays import as_axis, as_floating, as_size
-from tensift.algebra._bases import eigen_basis, haar_basis, random_basis
+from tensift.algebra._bases import eigen_basis, haar_basis, random_basis, self_correlation
 from tensift.algebra._transforms import DiscreteCosine, DiscreteFourier, Identity, ModeTransform
 
 _FAST = {cls.name: cls for cls in (Identity, DiscreteFourier, DiscreteCosine)}
@@ -90,6 +90,7 @@ def make_transforms(
     *,
     data: Any = None,
     axes: Sequence[int] | None = None,
+    correlations: Sequence[NDArray[Any]] | None = None,
     random_state: Any = None,
 ) -> list[ModeTransform]:
     """Build the transforms along several modes.
@@ -105,6 +106,9 @@ def make_transforms(
         Needed by "eigen" only.
     axes : sequence of int, optional
         The axes of `data` that are the modes; by default its last ``len(sizes)`` axes.
+    correlations : sequence of ndarray, optional
+        Instead of `data`: the uncentred self-correlation X_(k) X_(k)^H of each mode, as summed
+        over chunks of samples that are never together.
     random_state : int, RandomState instance or None, default=None
         Used by "random" only; each mode gets a matrix of its own.
 
@@ -137,9 +141,12 @@ def make_transforms(
         _check_kind(spec, "transform")
         specs, labels = [spec] * len(sizes), ["transform"] * len(sizes)
     random_state = check_random_state(random_state)
+    known = [None] * len(sizes) if correlations is None else correlations
     return [
-        _make(one, size, label, data, axis, random_state)
-        for one, size, label, axis in zip(specs, sizes, labels, axes, strict=True)
+        _make(one, size, label, data, axis, random_state, correlation)
+        for one, size, label, axis, correlation in zip(
+            specs, sizes, labels, axes, known, strict=True
+        )
     ]
 
 
@@ -193,6 +200,7 @@ def _make(
     data: Any,
     axis: int | None,
     random_state: np.random.RandomState,
+    correlation: NDArray[Any] | None = None,
 ) -> ModeTransform:
     _check_kind(spec, label)
     if isinstance(spec, ModeTransform):
@@ -210,7 +218,9 @@ def _make(
         elif spec == "random":
             basis = random_basis(size, random_state)
         else:
-            basis = eigen_basis(*_checked_data(data, axis, size, label))
+            if correlation is None:
+                correlation = _scaled_correlation(*_checked_data(data, axis, size, label))
+            basis = eigen_basis(correlation)
         return ModeTransform(basis, basis.conj().T, name=spec)
     if _is_pair(spec):
         return _from_callables(spec[0], spec[1], size, label)
@@ -230,6 +240,12 @@ def _checked_data(data: Any, axis: int | None, size: int, label: str) -> tuple[N
     if array.size == 0:
         raise ValueError(f"{label}='eigen' is computed from data, but data is empty")
     return array, position
+
+
+def _scaled_correlation(data: NDArray[Any], axis: int) -> NDArray[Any]:
+    """A self-correlation of data divided by their peak: no eigenvector changes, nor overflows."""
+    peak = np.abs(data).max()
+    return self_correlation(data / peak if peak > 0 else data, axis)
 
 
 def _from_matrix(spec: Any, size: int, label: str) -> ModeTransform:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -14,8 +16,10 @@ from tensift._modes import resolve_mode
 from tensift._stacks import squared_modulus
 from tensift.algebra import is_data_driven, make_transforms
 from tensift.base._data_checks import check_magnitude
+from tensift.base._intake import add_all, correlations_of_chunk, moments_of_chunk
 from tensift.base._samples import TensorEstimator
 from tensift.gram import Moments, Orientation
+from tensift.sources import Source, source_of
 
 __all__ = ["OrientedEstimator", "same_specification"]
 
@@ -87,7 +91,7 @@ class OrientedEstimator(TensorEstimator):
                 "together; use fit, or pass the matrix itself as transform"
             )
         if first:
-            self._moments = Moments(self._orient(samples))
+            self._moments = Moments(self._orient_samples(samples))
         elif not same_specification((self.orientation, spec), self._oriented_by):
             raise ValueError(
                 "orientation or transform changed since the first chunk, which fixed them; use "
@@ -110,8 +114,8 @@ class OrientedEstimator(TensorEstimator):
         missed = orientation.multiplicity @ squared_modulus(residual).sum(axis=(1, 2))
         return float(1 - missed / energy)
 
-    def _fit(self, X: Any) -> NDArray:
-        """Learn from all of `X`, and give it back as samples."""
+    def _fit(self, X: Any) -> NDArray | None:
+        """Learn from all of `X`, and give it back as samples if they are in memory."""
         self._check_parameters()
         samples = self._take_in(X)
         self._solve_now(samples)
@@ -141,13 +145,39 @@ class OrientedEstimator(TensorEstimator):
             raise ValueError("X is complex, but the samples before it were real; pass one kind")
         return samples
 
-    def _take_in(self, X: Any) -> NDArray:
-        """Forget everything learned before, and hold the moments of these samples."""
-        samples = self._first_samples(X, 2)
-        self._forget_results()
-        self._moments = Moments(self._orient(samples)).update(samples)
+    def _take_in(self, X: Any) -> NDArray | None:
+        """Forget everything learned before, and hold the moments of these samples.
+
+        Returns the samples if they are in memory.
+        """
+        source = source_of(X)
+        samples = None
+        if source is not None:
+            self._take_in_source(source)
+        else:
+            samples = self._first_samples(X, 2)
+            self._forget_results()
+            self._moments = Moments(self._orient_samples(samples)).update(samples)
         self.n_samples_seen_ = self._moments.count
         return samples
+
+    def _take_in_source(self, source: Source) -> None:
+        """Measure samples that are not in memory: once, or twice for a data-driven transform."""
+        self._learn_shape(source.sample_shape)
+        verbose = bool(getattr(self, "verbose", False))
+        correlations = None
+        if is_data_driven(vars(self)["transform"]) and len(self.feature_shape_) > 1:
+            measure = partial(
+                correlations_of_chunk, feature_shape=self.feature_shape_, modes=self._other_modes()
+            )
+            title = "correlating modes"
+            correlations = source.reduce(measure, add_all, title=title, verbose=verbose)
+        real = np.dtype(source.dtype).kind != "c"
+        orientation = self._orient(real=real, correlations=correlations)
+        self._forget_results()
+        self._moments = source.moments(
+            partial(moments_of_chunk, orientation=orientation), verbose=verbose
+        )
 
     def _forget_results(self) -> None:
         for name in (*self._results, "_solved"):
@@ -165,11 +195,24 @@ class OrientedEstimator(TensorEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "_moments" in vars(self)
 
-    def _orient(self, samples: NDArray) -> Orientation:
-        """Resolve orientation and transforms for these samples."""
+    def _orient_samples(self, samples: NDArray) -> Orientation:
+        return self._orient(real=not np.iscomplexobj(samples), samples=samples)
+
+    def _other_modes(self) -> list[int]:
+        """The modes that are transformed; resolves which one is not."""
         n_modes = len(self.feature_shape_)
-        mode = self.orientation_ = resolve_mode("orientation", self.orientation, n_modes)
-        others = [axis for axis in range(n_modes) if axis != mode]
+        self.orientation_ = resolve_mode("orientation", self.orientation, n_modes)
+        return [mode for mode in range(n_modes) if mode != self.orientation_]
+
+    def _orient(
+        self,
+        *,
+        real: bool,
+        samples: NDArray | None = None,
+        correlations: Sequence[NDArray] | None = None,
+    ) -> Orientation:
+        """Resolve orientation and transforms; the data-driven one needs samples or correlations."""
+        others = self._other_modes()
         spec = vars(self)["transform"]
         if not others and not isinstance(spec, str):
             raise ValueError(
@@ -182,9 +225,10 @@ class OrientedEstimator(TensorEstimator):
             [self.feature_shape_[axis] for axis in others],
             data=samples,
             axes=[axis + 1 for axis in others],
+            correlations=correlations,
             random_state=self.random_state,
         )
-        return Orientation(self.feature_shape_, mode, transforms, not np.iscomplexobj(samples))
+        return Orientation(self.feature_shape_, self.orientation_, transforms, real)
 
 
 def same_specification(one: Any, other: Any) -> bool:

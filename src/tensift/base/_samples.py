@@ -44,15 +44,19 @@ class TensorEstimator(BaseEstimator):
             X = validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=min_samples)
         shape = X.shape[1:]
         if reset:
-            self.feature_shape_ = self._tensor_shape(shape)
-            self.n_features_in_ = math.prod(self.feature_shape_)
-            self._rows_in = len(shape) == 1
+            self._learn_shape(shape)
         elif shape not in (self.feature_shape_, self._row_shape()):
             raise ValueError(
                 f"X has samples of shape {shape}, but {type(self).__name__} was fitted on samples "
                 f"of shape {self.feature_shape_}"
             )
         return X.reshape(len(X), *self.feature_shape_)
+
+    def _learn_shape(self, shape: tuple[int, ...]) -> None:
+        """Remember the shape of samples that arrive as `shape`."""
+        self.feature_shape_ = self._tensor_shape(shape)
+        self.n_features_in_ = math.prod(self.feature_shape_)
+        self._rows_in = len(shape) == 1
 
     def _tensor_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The tensor shape of samples that arrive as `shape`, by `feature_shape` if it is given."""

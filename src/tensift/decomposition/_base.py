@@ -83,7 +83,8 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         -------
         ndarray of shape ``(n, n_components_)``
         """
-        return self._encode(self._fit(X))
+        samples = self._fit(X)
+        return self.transform(X) if samples is None else self._encode(samples)
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Coordinates of samples in the components.

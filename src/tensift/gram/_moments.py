@@ -70,19 +70,54 @@ class Moments:
 
     def _add(self, block: NDArray) -> None:
         block = np.asarray(block, dtype=complex if np.iscomplexobj(block) else float)
-        self.peak = max(self.peak, largest_modulus(block))
+        peak = largest_modulus(block)
         block_mean = block.mean(axis=0)
         block = block - block_mean
-        self._squares = self._squares + np.einsum("n...,n...->...", block.conj(), block).real
+        squares = np.einsum("n...,n...->...", block.conj(), block).real
         columns = [self.orientation.to_slices(block)] if len(block) > 1 or not self.count else []
+        self._join(len(block), block_mean, squares, peak, columns, None)
+
+    def merge(self, other: Moments) -> Moments:
+        """Take in samples that have other moments of the same orientation, which stay as they are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tensift.algebra import make_transforms
+        >>> from tensift.gram import Moments, Orientation
+        >>> X = np.random.default_rng(0).normal(size=(50, 4, 3))
+        >>> orientation = Orientation((4, 3), 0, make_transforms("identity", [3]))
+        >>> one, other = Moments(orientation).update(X[:20]), Moments(orientation).update(X[20:])
+        >>> bool(np.allclose(one.merge(other).mean, X.mean(axis=0)))
+        True
+        """
+        if other.count:
+            columns, scatter = list(other._columns), other._scatter
+            self._join(other.count, other.mean, other._squares, other.peak, columns, scatter)
+        return self
+
+    def _join(
+        self,
+        count: int,
+        mean: NDArray,
+        squares: NDArray[np.float64],
+        peak: float,
+        columns: list[NDArray],
+        scatter: NDArray | None,
+    ) -> None:
+        """Add centred moments of more samples, and what the shift between the means adds."""
+        self.peak = max(self.peak, peak)
+        self._squares = self._squares + squares
         if self.count:
-            weight = self.count * len(block) / (self.count + len(block))
-            shift = block_mean - self.mean
+            weight = self.count * count / (self.count + count)
+            shift = mean - self.mean
             self._squares += weight * squared_modulus(shift)
             columns.append(np.sqrt(weight) * self.orientation.to_slices(shift[None]))
-        self.mean = self.mean + (block_mean - self.mean) * (len(block) / (self.count + len(block)))
-        self.count += len(block)
+        self.mean = self.mean + (mean - self.mean) * (count / (self.count + count))
+        self.count += count
         self._columns += columns
+        if scatter is not None:
+            self._scatter = scatter.copy() if self._scatter is None else self._scatter + scatter
         if self._scatter is not None or self.count >= self.orientation.size:
             self._fold()
 

@@ -13,14 +13,15 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from tensift._progress import progress_bar
 from tensift._version import __version__
 from tensift.algebra import make_transforms
-from tensift.base import same_specification, usable_gram
+from tensift.base import same_specification
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.selectors._path_checks import check_gram, checked_grid
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._selection_path import SelectionPath
 from tensift.selectors._slice_solver import explained_failure, warn_of_open_gaps
+from tensift.selectors._slices import LocalSlices, Slices, slices_of
 from tensift.selectors._stpca import STPCASelector
-from tensift.solvers import PathSolution, solve_path
+from tensift.solvers import PathSolution
 
 __all__ = ["stpca_path"]
 
@@ -124,21 +125,19 @@ def stpca_path(
         for name, values in (("lams", lams), ("etas", etas))
     )
     check_fractions(penalty, {"lams": lams, "etas": etas})
-    gram, orient, n_samples = _take_in(selector, X)
-    lams, etas = absolute_penalties(penalty, lams, etas, gram)
+    slices, orient, n_samples = _take_in(selector, X)
+    lams, etas = absolute_penalties(penalty, lams, etas, slices)
     scoring = selector._scoring(orient, X if isinstance(X, GramTensor) else selector._moments)
-    slice_solver = selector._slice_solver(gram, n_samples)
+    slice_solver = selector._slice_solver(slices, n_samples)
     settings = (__version__, slice_solver, orient.mode, penalty, scoring.feature_mode, score, scale)
     callback = None
     if verbose:
-        callback = progress_bar("solving slices", gram.n_slices * lams.size * etas.size)
+        callback = progress_bar("solving slices", slices.n_slices * lams.size * etas.size)
     with explained_failure():
-        solved = solve_path(
-            gram,
+        solved = slices.path(
+            slice_solver,
             lams,
             etas,
-            slice_solver.solve_block,
-            ridge=slice_solver.objective_ridge,
             n_jobs=n_jobs,
             callback=callback,
             checkpoint=checkpoint,
@@ -159,12 +158,12 @@ def stpca_path(
     return path
 
 
-def _take_in(selector: STPCASelector, X: Any) -> tuple[GramTensor, Orientation, int]:
-    """The Gram tensor of the data, its orientation and the number of samples."""
+def _take_in(selector: STPCASelector, X: Any) -> tuple[Slices, Orientation, int]:
+    """The slices of the data, its orientation and the number of samples."""
     if not isinstance(X, Moments | GramTensor):
         selector._take_in(X)
         moments = selector._moments
-        return usable_gram(moments, selector.scale), moments.orientation, moments.count
+        return slices_of(moments, selector.scale), moments.orientation, moments.count
     given = selector.get_params(deep=False)
     defaults = {"orientation": 0, "transform": "identity", "feature_shape": None}
     for name, default in defaults.items():
@@ -176,14 +175,14 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[GramTensor, Orientation, 
     if isinstance(X, Moments):
         selector._moments = X
         selector.feature_shape_ = X.orientation.feature_shape
-        return usable_gram(X, selector.scale), X.orientation, X.count
+        return slices_of(X, selector.scale), X.orientation, X.count
     check_gram(X)
     shape = (X.size, X.n_slices)
     selector.feature_shape_ = shape
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
     # Factors have a column for every sample; whole matrices are taken to come from many.
     n_samples = X.array.shape[2] if X.thin else X.size + 1
-    return X, orientation, n_samples
+    return LocalSlices(X), orientation, n_samples
 
 
 def _per_slice(solved: PathSolution, orientation: Orientation) -> dict[str, NDArray]:

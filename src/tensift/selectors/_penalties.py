@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift.gram import GramTensor
-from tensift.solvers import critical_penalties
+from tensift.selectors._slices import Slices
 
 __all__ = ["absolute_penalties", "check_fractions"]
 
@@ -28,11 +27,11 @@ def check_fractions(penalty: str, given: Mapping[str, ArrayLike]) -> None:
 
 
 def absolute_penalties(
-    penalty: str, lam: ArrayLike, eta: ArrayLike, gram: GramTensor
+    penalty: str, lam: ArrayLike, eta: ArrayLike, slices: Slices
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The penalties of the problem: those given, or these fractions of the critical values."""
     lam, eta = np.asarray(lam, dtype=float), np.asarray(eta, dtype=float)
     if penalty == "absolute":
         return lam, eta
-    critical = critical_penalties(gram)
+    critical = slices.critical()
     return critical.lam * lam, critical.eta * eta

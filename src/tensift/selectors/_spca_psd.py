@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,9 +157,9 @@ class SPCA_PSD(STPCASelector):
         "dual_gap_",
     )
 
-    def _orient(self, samples: NDArray) -> Orientation:
+    def _orient(self, *, real: bool, **known: Any) -> Orientation:
         self._oriented_by = (self.orientation, vars(self)["transform"])
-        return _Flattened(self.feature_shape_, 0, (), not np.iscomplexobj(samples))
+        return _Flattened(self.feature_shape_, 0, (), real)
 
     def _solve(self, samples: NDArray | None) -> None:
         super()._solve(samples)

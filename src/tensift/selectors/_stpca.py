@@ -12,13 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._progress import progress_bar
-from tensift.base import OrientedEstimator, ParameterAndMethod, usable_gram
+from tensift.base import OrientedEstimator, ParameterAndMethod
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.selectors._base import TensorSelector
-from tensift.selectors._entry import entry_scores
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._scoring import Scoring
 from tensift.selectors._slice_solver import SliceSolver, explained_failure, warn_of_open_gaps
+from tensift.selectors._slices import Slices, slices_of
 
 __all__ = ["STPCASelector"]
 
@@ -247,30 +247,29 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _solve(self, samples: NDArray | None) -> None:
         """Solve the slices from the moments and score the features."""
         moments, orientation = self._moments, self._moments.orientation
-        gram = usable_gram(moments, self.scale)
+        slices = slices_of(moments, self.scale)
         scoring = self._scoring(orientation, moments)
-        solver = self._slice_solver(gram, moments.count)
-        lam, eta = absolute_penalties(self.penalty, self.lam, self.eta, gram)
+        solver = self._slice_solver(slices, moments.count)
+        lam, eta = absolute_penalties(self.penalty, self.lam, self.eta, slices)
         self.lam_, self.eta_ = float(lam), float(eta)
-        problems = solver.problems(gram, self.lam_, self.eta_)
-        callback = progress_bar("solving slices", gram.n_slices) if self.verbose else None
+        callback = progress_bar("solving slices", slices.n_slices) if self.verbose else None
         with explained_failure():
-            solution = solver.solve(problems, self.n_jobs, callback)
+            solution = slices.solve(solver, self.lam_, self.eta_, self.n_jobs, callback)
             norms = solution.norms
             scores, ties = scoring.scores(norms), [scoring.feature_spread]
             if self.solver == "exact":
                 # Zeros are the optimum's own here, so they say nothing of one another.
-                ties = [
-                    *entry_scores(
-                        problems,
-                        norms,
-                        scoring.scores,
-                        scoring.feature_spread > 0,
-                        self._n_selected(scores.size),
-                        lambda smaller: solver.solve(smaller, self.n_jobs),
-                    ),
-                    *ties,
-                ]
+                entries = slices.entry_scores(
+                    solver,
+                    self.lam_,
+                    self.eta_,
+                    norms,
+                    scoring.scores,
+                    scoring.feature_spread > 0,
+                    self._n_selected(scores.size),
+                    self.n_jobs,
+                )
+                ties = [*entries, *ties]
         scoring.warn_of_constant_rows()
         self._set_feature_scores(scores, ties)
         self._solution = solution
@@ -295,14 +294,14 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             root=self.convention == "program",
         )
 
-    def _slice_solver(self, gram: GramTensor, n_samples: int) -> SliceSolver:
+    def _slice_solver(self, slices: Slices, n_samples: int) -> SliceSolver:
         return SliceSolver.of(
             self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
             convention=self.convention,
             stopping=self.stopping,
-            many_samples=gram.size < n_samples,
+            many_samples=slices.size < n_samples,
         )
 
 

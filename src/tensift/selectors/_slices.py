@@ -1,0 +1,139 @@
+"""The slice problems of some data, wherever their Gram matrices are."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tensift.base import usable_gram
+from tensift.gram import GramTensor, Moments
+from tensift.selectors._entry import entry_scores
+from tensift.selectors._slice_solver import SliceSolver
+from tensift.solvers import (
+    CriticalPenalties,
+    PathSolution,
+    Solution,
+    critical_penalties,
+    solve_path,
+)
+
+__all__ = ["LocalSlices", "Slices", "slices_of"]
+
+
+class Slices(ABC):
+    """Slices whose problems can be solved, in the place where their Gram matrices are.
+
+    Attributes
+    ----------
+    n_slices : int
+        How many, of each conjugate pair one.
+    size : int
+        The number of features of a slice, ``q``.
+    """
+
+    n_slices: int
+    size: int
+
+    @abstractmethod
+    def critical(self) -> CriticalPenalties:
+        """The penalties above which nothing is left of any slice."""
+
+    @abstractmethod
+    def solve(
+        self,
+        solver: SliceSolver,
+        lam: float,
+        eta: float,
+        n_jobs: int | None = None,
+        callback: Callable[[int], None] | None = None,
+    ) -> Solution:
+        """Solve every slice."""
+
+    @abstractmethod
+    def entry_scores(
+        self,
+        solver: SliceSolver,
+        lam: float,
+        eta: float,
+        norms: NDArray,
+        score: Callable[[NDArray], NDArray],
+        varies: NDArray,
+        n_selected: int,
+        n_jobs: int | None = None,
+    ) -> list[NDArray]:
+        """Scores under smaller and smaller penalties (`selectors._entry.entry_scores`)."""
+
+    @abstractmethod
+    def path(
+        self,
+        solver: SliceSolver,
+        lams: NDArray,
+        etas: NDArray,
+        *,
+        n_jobs: int | None = None,
+        callback: Callable[[int], None] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        settings: object = None,
+    ) -> PathSolution:
+        """Solve every slice at every pair of penalties."""
+
+
+class LocalSlices(Slices):
+    """Slices whose Gram matrices are in memory."""
+
+    def __init__(self, gram: GramTensor) -> None:
+        self.gram = gram
+        self.n_slices, self.size = gram.n_slices, gram.size
+
+    def critical(self) -> CriticalPenalties:
+        """The penalties above which nothing is left of any slice."""
+        return critical_penalties(self.gram)
+
+    def solve(
+        self,
+        solver: SliceSolver,
+        lam: float,
+        eta: float,
+        n_jobs: int | None = None,
+        callback: Callable[[int], None] | None = None,
+    ) -> Solution:
+        """Solve every slice, in threads."""
+        return solver.solve(solver.problems(self.gram, lam, eta), n_jobs, callback)
+
+    def entry_scores(
+        self,
+        solver: SliceSolver,
+        lam: float,
+        eta: float,
+        norms: NDArray,
+        score: Callable[[NDArray], NDArray],
+        varies: NDArray,
+        n_selected: int,
+        n_jobs: int | None = None,
+    ) -> list[NDArray]:
+        """Scores under smaller and smaller penalties."""
+        return entry_scores(
+            solver.problems(self.gram, lam, eta),
+            norms,
+            score,
+            varies,
+            n_selected,
+            lambda smaller: solver.solve(smaller, n_jobs),
+        )
+
+    def path(
+        self, solver: SliceSolver, lams: NDArray, etas: NDArray, **options: Any
+    ) -> PathSolution:
+        """Solve every slice at every pair of penalties, in threads."""
+        return solve_path(
+            self.gram, lams, etas, solver.solve_block, ridge=solver.objective_ridge, **options
+        )
+
+
+def slices_of(moments: Moments, scale: str | None) -> Slices:
+    """The slices that some moments describe, scaled if so wished."""
+    return LocalSlices(usable_gram(moments, scale))
