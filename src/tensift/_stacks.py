@@ -1,4 +1,7 @@
-"""Linear algebra on stacks of matrices, ``(p, rows, columns)``, that NumPy has no name for."""
+"""Linear algebra on stacks of matrices, ``(p, rows, columns)``, that NumPy has no name for.
+
+Those with an annotation of `Any` take device arrays, too.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensift._namespace import is_complex, is_device_array, namespace_of
 
 __all__ = [
     "adjoint",
@@ -21,22 +26,31 @@ __all__ = [
 ]
 
 
-def adjoint(matrices: NDArray) -> NDArray:
+def adjoint(matrices: Any) -> Any:
     """Conjugate transpose of every matrix; a view if they are real."""
+    if is_device_array(matrices):
+        xp = namespace_of(matrices)
+        transposed = xp.matrix_transpose(matrices)
+        return xp.conj(transposed) if is_complex(matrices) else transposed
     swapped = np.swapaxes(matrices, -1, -2)
     return np.conj(swapped) if np.iscomplexobj(swapped) else swapped
 
 
-def diagonal_of(matrices: NDArray) -> NDArray:
-    """The diagonal of every square matrix, as a view that can be written to."""
+def diagonal_of(matrices: Any) -> Any:
+    """The diagonal of every square matrix; of NumPy's as a view that can be written to."""
+    if is_device_array(matrices):
+        return namespace_of(matrices).linalg.diagonal(matrices)
     if matrices.flags.c_contiguous:
         *shape, size, _ = matrices.shape
         return matrices.reshape(*shape, size * size)[..., :: size + 1]
     return np.einsum("...ii->...i", matrices)
 
 
-def frobenius_norm(matrices: NDArray) -> NDArray[np.float64]:
+def frobenius_norm(matrices: Any) -> Any:
     """Frobenius norm of every matrix."""
+    if is_device_array(matrices):
+        xp = namespace_of(matrices)
+        return xp.sqrt(xp.sum(squared_modulus(matrices), axis=(1, 2)))
     rows = np.ascontiguousarray(matrices).reshape(len(matrices), 1, math.prod(matrices.shape[1:]))
     if np.iscomplexobj(rows):
         rows = rows.view(rows.real.dtype)
@@ -44,7 +58,7 @@ def frobenius_norm(matrices: NDArray) -> NDArray[np.float64]:
     return np.sqrt((rows @ np.swapaxes(rows, 1, 2))[:, 0, 0])
 
 
-def hermitian_part(matrices: NDArray) -> NDArray:
+def hermitian_part(matrices: Any) -> Any:
     """The nearest Hermitian matrix to every matrix."""
     return (matrices + adjoint(matrices)) / 2
 
@@ -66,8 +80,13 @@ def peak_phases(matrices: NDArray) -> NDArray:
     return leading.conj() / np.abs(leading)
 
 
-def squared_modulus(values: NDArray) -> NDArray[np.float64]:
+def squared_modulus(values: Any) -> Any:
     """``|z|**2``, without the square root that ``abs`` takes."""
+    if is_device_array(values):
+        if not is_complex(values):
+            return values * values
+        xp = namespace_of(values)
+        return xp.real(values) ** 2 + xp.imag(values) ** 2
     if np.iscomplexobj(values):
         return values.real**2 + values.imag**2
     return values * values
