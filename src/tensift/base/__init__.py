@@ -1,6 +1,6 @@
 """What estimators share: taking in samples, orienting them, holding their moments."""
 
-from tensift.base._data_checks import check_magnitude, usable_gram
+from tensift.base._data_checks import check_magnitude, usable_gram, usable_scale
 from tensift.base._oriented import OrientedEstimator, same_specification
 from tensift.base._parameter_and_method import ParameterAndMethod
 from tensift.base._samples import TensorEstimator, check_finite, n_axes
@@ -14,4 +14,5 @@ __all__ = [
     "n_axes",
     "same_specification",
     "usable_gram",
+    "usable_scale",
 ]

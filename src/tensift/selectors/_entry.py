@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._stacks import diagonal_of
-from tensift.selectors._scoring import variances
 from tensift.solvers import SliceProblems, Solution
 from tensift.solvers._problem import column_norms
 
-__all__ = ["entry_scores"]
+__all__ = ["SmallerPenalties", "entry_scores", "norms_under"]
 
 # Of both penalties: small steps among the features that will be selected, where each step
 # that is too large ranks by scores what it should rank by entry, larger ones after them.
@@ -21,12 +20,12 @@ _SMALLEST = 1e-4
 
 
 def entry_scores(
-    problems: SliceProblems,
     norms: NDArray[np.float64],
     score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     varies: NDArray[np.bool_],
     n_selected: int,
-    solve: Callable[[SliceProblems], Solution],
+    enters: Callable[[], NDArray[np.bool_]],
+    norms_at: Callable[[NDArray[np.intp], float], NDArray[np.float64]],
 ) -> list[NDArray[np.float64]]:
     """Scores under smaller and smaller penalties, for features that have no score yet.
 
@@ -38,18 +37,18 @@ def entry_scores(
 
     Parameters
     ----------
-    problems : SliceProblems
-        The problems that are solved.
     norms : ndarray of shape (p, q)
-        Column norms of their solution.
+        Column norms of the solution that has been found.
     score : callable
         From column norms to scores of features.
     varies : ndarray of bool, in the shape of the features
         Features that have a place to enter; the others never do.
     n_selected : int
         How many features will be selected.
-    solve : callable
-        The solver.
+    enters : callable
+        Gives the columns of slices that vary, ``(p, q)``; called once, if at all.
+    norms_at : callable
+        From numbers of slices, fewer every time, and a factor of both penalties to column norms.
 
     Returns
     -------
@@ -57,31 +56,50 @@ def entry_scores(
         Scores of the features at each step, zero for those with a score at an earlier one: the
         ties of `rank_features`, in order.
     """
-    norms = norms.copy()
-    enters = variances(problems.gram) > 0
     waiting = varies & (score(norms) == 0)
+    if np.count_nonzero(waiting) < 2:
+        return []
+    norms, varying = norms.copy(), enters()
     found: list[NDArray[np.float64]] = []
-    part, slices = problems, np.arange(problems.gram.n_slices)
+    slices = np.arange(len(norms))
     has_score = np.count_nonzero(score(norms))
     factor = 1.0
     while factor > 0:
-        unsettled = np.any(enters[slices] & (norms[slices] == 0), axis=1)
+        unsettled = np.any(varying[slices] & (norms[slices] == 0), axis=1)
         if np.count_nonzero(waiting) < 2 or not unsettled.any():
             break
-        if not unsettled.all():
-            slices, part = slices[unsettled], part[unsettled]
+        slices = slices[unsettled]
         factor *= _STEP if has_score < n_selected else _LATER_STEP
-        if factor >= _SMALLEST:
-            lam, eta = factor * problems.lam, factor * problems.eta
-            smaller = SliceProblems(part.gram, lam, eta, problems.ridge)
-            norms[slices] = column_norms(solve(smaller).operators)
-        else:
-            factor = 0.0
-            norms[slices] = column_norms(_without_penalties(part))
+        factor = factor if factor >= _SMALLEST else 0.0
+        norms[slices] = norms_at(slices, factor)
         found.append(np.where(waiting, score(norms), 0.0))
         waiting &= found[-1] == 0
         has_score += np.count_nonzero(found[-1])
     return found
+
+
+class SmallerPenalties:
+    """Column norms of slices in memory, of which fewer are asked for every time."""
+
+    def __init__(self, problems: SliceProblems, solve: Callable[[SliceProblems], Solution]) -> None:
+        self._part, self._slices = problems, np.arange(problems.gram.n_slices)
+        self._solve = solve
+
+    def __call__(self, slices: NDArray[np.intp], factor: float) -> NDArray[np.float64]:
+        """Column norms ``(len(slices), q)`` under both penalties times `factor`."""
+        if len(slices) < len(self._slices):
+            self._part, self._slices = self._part[np.isin(self._slices, slices)], slices
+        return norms_under(self._part, factor, self._solve)
+
+
+def norms_under(
+    problems: SliceProblems, factor: float, solve: Callable[[SliceProblems], Solution]
+) -> NDArray[np.float64]:
+    """Column norms of the solutions under both penalties times `factor`."""
+    if factor == 0:
+        return column_norms(_without_penalties(problems))
+    lam, eta = factor * problems.lam, factor * problems.eta
+    return solve(SliceProblems(problems.gram, lam, eta, problems.ridge)).norms
 
 
 def _without_penalties(problems: SliceProblems) -> NDArray:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tensift.base import usable_gram
 from tensift.gram import GramTensor, Moments
-from tensift.selectors._entry import entry_scores
+from tensift.selectors._entry import SmallerPenalties, entry_scores
+from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.solvers import (
     CriticalPenalties,
@@ -116,13 +117,14 @@ class LocalSlices(Slices):
         n_jobs: int | None = None,
     ) -> list[NDArray]:
         """Scores under smaller and smaller penalties."""
+        problems = solver.problems(self.gram, lam, eta)
         return entry_scores(
-            solver.problems(self.gram, lam, eta),
             norms,
             score,
             varies,
             n_selected,
-            lambda smaller: solver.solve(smaller, n_jobs),
+            lambda: variances(self.gram) > 0,
+            SmallerPenalties(problems, lambda smaller: solver.solve(smaller, n_jobs)),
         )
 
     def path(

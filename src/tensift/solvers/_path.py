@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Lock
 
@@ -16,7 +17,7 @@ from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
 from tensift.solvers._workers import blocks_of, run_tasks
 
-__all__ = ["PathSolution", "solve_path"]
+__all__ = ["PathRows", "PathSolution", "solve_path", "solve_row"]
 
 
 @dataclass(frozen=True)
@@ -123,65 +124,141 @@ def solve_path(
            [0.   , 0.   ]])
     """
     lams, etas = np.asarray(lams, dtype=float), np.asarray(etas, dtype=float)
-    ascending = np.argsort(lams)
     blocks = blocks_of(gram)
-    path = PathSolution.blank(len(lams), len(etas), gram)
-    finished = np.zeros((len(blocks), len(etas)), bool)
-    kept = None
-    if checkpoint is not None:
-        key = fingerprint(gram.array, gram.thin, lams, etas, ridge, settings)
-        kept = Checkpoint(checkpoint, key, {"finished": finished, **vars(path)})
-
+    rows = PathRows(
+        PathSolution.blank(len(lams), len(etas), gram),
+        blocks,
+        lams,
+        checkpoint,
+        lambda: fingerprint(gram.array, gram.thin, lams, etas, ridge, settings),
+    )
     # A block keeps what is computed from its Gram matrices until its last row is done.
     grams: dict[int, GramTensor] = {}
     lock, stop = Lock(), Event()
-    done = int(finished.sum(axis=1) @ [b.stop - b.start for b in blocks]) * len(lams)
+    done = rows.n_solved
     if callback is not None and done:
         callback(done)
 
-    def solve_row(row: tuple[int, int]) -> list[dict[str, NDArray]]:
+    def count(n_slices: int) -> bool:
         nonlocal done
+        with lock:
+            done += n_slices
+            if callback is not None:
+                callback(done)
+        return not stop.is_set()
+
+    def work(row: tuple[int, int]) -> list[dict[str, NDArray]]:
         block, eta = row
         with lock:
             block_gram = grams.setdefault(block, gram[blocks[block]])
-        cells, solution = [], None
-        for lam in lams[ascending]:
-            if stop.is_set():
-                break
-            problems = SliceProblems(block_gram, float(lam), float(etas[eta]), ridge)
-            solution = solve(problems, solution)
-            cells.append(_what_is_kept(solution))
-            with lock:
-                done += block_gram.n_slices
-                if callback is not None:
-                    callback(done)
-        return cells
+        return solve_row(block_gram, rows.lams, float(etas[eta]), solve, ridge, count)
 
-    rows = [(int(block), int(eta)) for block, eta in np.argwhere(~finished)]
+    missing = rows.missing
 
     def store(number: int, cells: list[dict[str, NDArray]]) -> None:
-        block, eta = rows[number]
-        for lam, cell in zip(ascending, cells, strict=True):
-            for name, values in cell.items():
-                getattr(path, name)[lam, eta, blocks[block]] = values
-        finished[block, eta] = True
-        if finished[block].all():
+        block, _ = missing[number]
+        if rows.store(missing[number], cells):
             del grams[block]
-        if kept is not None:
-            kept.update()
 
-    try:
-        run_tasks(solve_row, rows, n_jobs, store, single_slice=gram.n_slices == 1, stop=stop)
-    except BaseException as error:
-        if kept is not None:
-            try:
-                kept.write()
-            except OSError as failure:
-                error.add_note(f"the last finished rows are lost: {failure}")
-        raise
-    if kept is not None:
-        kept.write()
-    return path
+    with rows.written_in_the_end():
+        run_tasks(work, missing, n_jobs, store, single_slice=gram.n_slices == 1, stop=stop)
+    return rows.path
+
+
+def solve_row(
+    gram: GramTensor,
+    lams: NDArray[np.float64],
+    eta: float,
+    solve: Callable[[SliceProblems, Solution | None], Solution],
+    ridge: float,
+    go_on: Callable[[int], bool] = bool,
+) -> list[dict[str, NDArray]]:
+    """What is kept of the solutions of a block of slices under one ``eta``, for every ``lam``.
+
+    Each starts from the one before. `go_on` is told the number of slices after every ``lam`` and
+    may end the row.
+    """
+    cells: list[dict[str, NDArray]] = []
+    solution = None
+    for lam in lams:
+        solution = solve(SliceProblems(gram, float(lam), eta, ridge), solution)
+        cells.append(_what_is_kept(solution))
+        if not go_on(gram.n_slices):
+            break
+    return cells
+
+
+class PathRows:
+    """The rows of a path: which are missing, where they go, and the file that keeps them.
+
+    Parameters
+    ----------
+    path : PathSolution
+        To be filled in.
+    blocks : list of slice
+        The blocks of slices.
+    lams : ndarray
+        The grid as it was given. A row goes through it upwards, as in the attribute `lams`.
+    checkpoint : path-like or None
+        The file.
+    key : callable
+        Gives the fingerprint of all that the path depends on; called if there is a file.
+    """
+
+    def __init__(
+        self,
+        path: PathSolution,
+        blocks: list[slice],
+        lams: NDArray[np.float64],
+        checkpoint: str | os.PathLike[str] | None,
+        key: Callable[[], str],
+    ) -> None:
+        self.path = path
+        self._blocks = blocks
+        self._ascending = np.argsort(lams)
+        self.lams = lams[self._ascending]
+        self._finished = np.zeros((len(blocks), path.norms.shape[1]), bool)
+        self._kept = None
+        if checkpoint is not None:
+            arrays = {"finished": self._finished, **vars(path)}
+            self._kept = Checkpoint(checkpoint, key(), arrays)
+
+    @property
+    def missing(self) -> list[tuple[int, int]]:
+        """Block and eta of every row that is still to be solved."""
+        return [(int(block), int(eta)) for block, eta in np.argwhere(~self._finished)]
+
+    @property
+    def n_solved(self) -> int:
+        """The number of slices that are solved, summed over cells."""
+        lengths = [block.stop - block.start for block in self._blocks]
+        return int(self._finished.sum(axis=1) @ lengths) * len(self.lams)
+
+    def store(self, row: tuple[int, int], cells: list[dict[str, NDArray]]) -> bool:
+        """Fill in a row; says whether it was the last of its block."""
+        block, eta = row
+        for lam, cell in zip(self._ascending, cells, strict=True):
+            for name, values in cell.items():
+                getattr(self.path, name)[lam, eta, self._blocks[block]] = values
+        self._finished[block, eta] = True
+        if self._kept is not None:
+            self._kept.update()
+        return bool(self._finished[block].all())
+
+    @contextmanager
+    def written_in_the_end(self) -> Iterator[None]:
+        """Write the file when all is done, or when anything raises."""
+        try:
+            yield
+        except BaseException as error:
+            if self._kept is not None:
+                try:
+                    self._kept.write()
+                except OSError as failure:
+                    error.add_note(f"the last finished rows are lost: {failure}")
+            raise
+        if self._kept is not None:
+            self._kept.write()
 
 
 def _what_is_kept(solution: Solution) -> dict[str, NDArray]:
