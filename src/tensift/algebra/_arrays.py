@@ -3,25 +3,43 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensift._namespace import is_device_array, namespace_of, widest_precision
+
+_NOT_FINITE = "{name} contains NaN or infinity; give finite numbers only"
 _KEPT = (np.float32, np.float64, np.complex64, np.complex128)
 
 
-def as_floating(x: Any, name: str, *, finite: bool = False) -> NDArray[Any]:
+def as_floating(x: Any, name: str, *, finite: bool = False) -> Any:
     """Return `x` as a float or complex array, copying only if its type has to change.
 
     Single and double precision are kept, real stays real; other numbers become double precision.
-    With `finite`, NaN and infinity are refused.
+    With `finite`, NaN and infinity are refused. Device arrays stay where they are.
     """
+    if is_device_array(x):
+        array = floating_on_device(x, name)
+        xp = namespace_of(array)
+        if finite and not xp.all(xp.isfinite(array)):
+            raise ValueError(_NOT_FINITE.format(name=name))
+        return array
     array = np.asarray(x)
     if array.dtype.kind not in "buifc":
         raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}; convert it first")
     if array.dtype.type not in _KEPT:
         array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
     if finite and not np.isfinite(array).all():
-        raise ValueError(f"{name} contains NaN or infinity; give finite numbers only")
+        raise ValueError(_NOT_FINITE.format(name=name))
     return array
+
+
+def floating_on_device(x: Any, name: str) -> Any:
+    """A device array of single or double precision, real or complex; integers become floats."""
+    xp = namespace_of(x)
+    if x.dtype in (xp.float32, xp.float64, xp.complex64, xp.complex128):
+        return x
+    if xp.isdtype(x.dtype, ("bool", "integral")):
+        return xp.astype(x, getattr(xp, widest_precision(x)))
+    raise ValueError(f"{name} has dtype {x.dtype}; pass float32, float64, or complex numbers")
 
 
 def as_size(value: Any, name: str) -> int:

@@ -1,11 +1,15 @@
 """Orthonormal bases of one mode: each function returns the matrix whose rows are the basis."""
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import peak_phases
+from tensift._namespace import is_device_array, namespace_of, to_numpy, widened
+from tensift._stacks import adjoint, peak_phases
+
+_BLOCK_ELEMENTS = 2**23  # of samples on a device that are looked at together
 
 
 def haar_basis(size: int) -> NDArray[np.float64]:
@@ -43,13 +47,34 @@ def random_basis(size: int, random_state: np.random.RandomState) -> NDArray[np.f
 
 
 def self_correlation(data: NDArray[Any], axis: int) -> NDArray[Any]:
-    """Return the uncentred ``X_(k) X_(k)^H`` of one mode, k = `axis`, in double precision."""
+    """Return the uncentred ``X_(k) X_(k)^H`` of one mode, k = `axis`, in double precision.
+
+    Of a device array, whose sums are made where it is, the small matrix comes to the host: that
+    is where transforms are made.
+    """
+    if is_device_array(data):
+        return to_numpy(_correlation_on_device(data, axis))
     unfolded = np.moveaxis(data, axis, 0).reshape(data.shape[axis], -1)
     if unfolded.dtype == np.float32:
         unfolded = unfolded.astype(np.float64)
     elif unfolded.dtype == np.complex64:
         unfolded = unfolded.astype(np.complex128)
     return np.asarray(unfolded @ unfolded.conj().T)
+
+
+def _correlation_on_device(data: Any, axis: int) -> Any:
+    """The self-correlation, a block of samples at a time."""
+    xp = namespace_of(data)
+    size = data.shape[axis]
+    others = [other for other in range(data.ndim) if other != axis]
+    rows = max(1, _BLOCK_ELEMENTS * data.shape[0] // math.prod(data.shape))
+    total = None
+    for start in range(0, data.shape[0], rows):
+        block = widened(data[start : start + rows, ...])
+        unfolded = xp.reshape(xp.permute_dims(block, (axis, *others)), (size, -1))
+        product = xp.matmul(unfolded, adjoint(unfolded))
+        total = product if total is None else total + product
+    return total
 
 
 def eigen_basis(correlation: NDArray[Any]) -> NDArray[Any]:

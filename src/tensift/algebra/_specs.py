@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from tensift._namespace import is_device_array, kind_of
 from tensift.algebra._arrays import as_axis, as_floating, as_size
 from tensift.algebra._bases import eigen_basis, haar_basis, random_basis, self_correlation
 from tensift.algebra._transforms import DiscreteCosine, DiscreteFourier, Identity, ModeTransform
@@ -189,6 +190,11 @@ def _check_kind(spec: Any, label: str) -> None:
     if isinstance(spec, str):
         if spec not in TRANSFORM_NAMES:
             raise ValueError(f"{label}={spec!r} is not a known transform; {choices}")
+    elif is_device_array(spec):
+        raise ValueError(
+            f"{label} is a {kind_of(spec)}, but transforms are made on the host, whatever the data "
+            "are; pass the matrix as a NumPy array"
+        )
     elif not (isinstance(spec, ModeTransform) or _is_pair(spec) or _is_matrix(spec)):
         raise ValueError(f"{label} is a {type(spec).__name__}, not a transform; {choices}")
 
@@ -227,7 +233,7 @@ def _make(
     return _from_matrix(spec, size, label)
 
 
-def _checked_data(data: Any, axis: int | None, size: int, label: str) -> tuple[NDArray[Any], int]:
+def _checked_data(data: Any, axis: int | None, size: int, label: str) -> tuple[Any, int]:
     if data is None or axis is None:
         raise ValueError(f"{label}='eigen' is computed from data; give data and its axis")
     array = as_floating(data, "data", finite=True)
@@ -237,13 +243,16 @@ def _checked_data(data: Any, axis: int | None, size: int, label: str) -> tuple[N
             f"data has length {array.shape[position]} along axis {axis}, but the mode has length "
             f"{size}; give the axis of data that is this mode"
         )
-    if array.size == 0:
+    if 0 in array.shape:
         raise ValueError(f"{label}='eigen' is computed from data, but data is empty")
     return array, position
 
 
 def _scaled_correlation(data: NDArray[Any], axis: int) -> NDArray[Any]:
     """A self-correlation of data divided by their peak: no eigenvector changes, nor overflows."""
+    if is_device_array(data):
+        correlation = self_correlation(data, axis)
+        return correlation / (np.abs(correlation).max() or 1.0)
     peak = np.abs(data).max()
     return self_correlation(data / peak if peak > 0 else data, axis)
 

@@ -1,5 +1,6 @@
 """Invertible linear maps along one mode of a tensor."""
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -8,6 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from tensift._namespace import (
+    in_precision,
+    is_complex,
+    is_device_array,
+    kind_of,
+    moved_to,
+    namespace_of,
+    precision_of,
+)
 from tensift.algebra._arrays import as_axis, as_floating
 
 
@@ -15,7 +25,8 @@ class ModeTransform:
     """An invertible linear map M along one mode of a tensor.
 
     Build one with :func:`make_transform`, which checks what it is given. A transform is immutable
-    and can be pickled. Single precision input gives single precision output.
+    and can be pickled. Single precision input gives single precision output, and arrays of another
+    library than NumPy give arrays of that library on the same device.
 
     Parameters
     ----------
@@ -87,6 +98,9 @@ class ModeTransform:
     def __repr__(self) -> str:
         return f"ModeTransform(name={self.name!r}, size={self.size})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_on_devices"}
+
     @property
     def matrix(self) -> NDArray[Any]:
         """M, of shape (size, size)."""
@@ -102,7 +116,19 @@ class ModeTransform:
         """``abs(matrix) ** 2``: how much of input h goes into output j."""
         return _frozen(np.square(self.matrix.real) + np.square(self.matrix.imag))
 
-    def forward(self, x: Any, axis: int = -1) -> NDArray[Any]:
+    def moved(self, name: str, like: Any) -> Any:
+        """`matrix`, `inverse_matrix` or `energy` on the device and in the precision of `like`.
+
+        It is moved there once, and kept.
+        """
+        precision = precision_of(like)
+        kept = vars(self).setdefault("_on_devices", {})
+        key = (name, kind_of(like), precision)
+        if key not in kept:
+            kept[key] = in_precision(moved_to(like, getattr(self, name)), precision)
+        return kept[key]
+
+    def forward(self, x: Any, axis: int = -1) -> Any:
         """Apply M along one axis of `x`; the result may share memory with `x`.
 
         Examples
@@ -111,9 +137,12 @@ class ModeTransform:
         >>> make_transform("haar", 2).forward([[3.0, 3.0], [1.0, 1.0]], axis=0)[1].round(3)
         array([1.414, 1.414])
         """
-        return self._apply_forward(*self._checked(x, axis))
+        x, axis = self._checked(x, axis)
+        if is_device_array(x):
+            return self._forward_on_device(x, axis)
+        return self._apply_forward(x, axis)
 
-    def inverse(self, x: Any, axis: int = -1) -> NDArray[Any]:
+    def inverse(self, x: Any, axis: int = -1) -> Any:
         """Apply the inverse of M along one axis of `x`; the result may share memory with `x`.
 
         The result is complex whenever M is: no imaginary part is dropped here.
@@ -125,9 +154,12 @@ class ModeTransform:
         >>> dft.inverse(dft.forward([1.0, 2.0, 3.0])).real.round(3)
         array([1., 2., 3.])
         """
-        return self._apply_inverse(*self._checked(x, axis))
+        x, axis = self._checked(x, axis)
+        if is_device_array(x):
+            return self._inverse_on_device(x, axis)
+        return self._apply_inverse(x, axis)
 
-    def _checked(self, x: Any, axis: int) -> tuple[NDArray[Any], int]:
+    def _checked(self, x: Any, axis: int) -> tuple[Any, int]:
         array = as_floating(x, "x")
         position = as_axis(axis, array.ndim, "axis")
         if array.shape[position] != self.size:
@@ -142,6 +174,12 @@ class ModeTransform:
 
     def _apply_inverse(self, x: NDArray[Any], axis: int) -> NDArray[Any]:
         return apply_matrix(_in_precision_of(x, self.inverse_matrix), x, axis)
+
+    def _forward_on_device(self, x: Any, axis: int) -> Any:
+        return _apply_on_device(self.moved("matrix", x), x, axis)
+
+    def _inverse_on_device(self, x: Any, axis: int) -> Any:
+        return _apply_on_device(self.moved("inverse_matrix", x), x, axis)
 
 
 class _FastTransform(ModeTransform):
@@ -171,7 +209,7 @@ class Identity(_FastTransform):
     def _apply_forward(self, x: NDArray[Any], axis: int) -> NDArray[Any]:
         return x
 
-    _apply_inverse = _apply_forward
+    _apply_inverse = _forward_on_device = _inverse_on_device = _apply_forward
 
 
 class DiscreteFourier(_FastTransform):
@@ -196,6 +234,12 @@ class DiscreteFourier(_FastTransform):
     def _apply_inverse(self, x: NDArray[Any], axis: int) -> NDArray[Any]:
         return np.asarray(fft.ifft(x, axis=axis))
 
+    def _forward_on_device(self, x: Any, axis: int) -> Any:
+        return namespace_of(x).fft.fft(_as_complex(x), axis=axis)
+
+    def _inverse_on_device(self, x: Any, axis: int) -> Any:
+        return namespace_of(x).fft.ifft(_as_complex(x), axis=axis)
+
 
 class DiscreteCosine(_FastTransform):
     """The orthonormal discrete cosine transform of type II."""
@@ -217,6 +261,22 @@ def apply_matrix(matrix: NDArray[Any], x: NDArray[Any], axis: int) -> NDArray[An
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     merged = x.reshape(int(np.prod(before)), x.shape[axis], int(np.prod(after)))
     return np.asarray((matrix @ merged).reshape(*before, matrix.shape[0], *after))
+
+
+def _apply_on_device(matrix: Any, x: Any, axis: int) -> Any:
+    """Multiply `matrix` into axis `axis` of a device array of the same precision."""
+    xp = namespace_of(x)
+    if is_complex(matrix) or is_complex(x):
+        matrix, x = _as_complex(matrix), _as_complex(x)
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    merged = xp.reshape(x, (math.prod(before), x.shape[axis], math.prod(after)))
+    return xp.reshape(xp.matmul(matrix, merged), (*before, matrix.shape[0], *after))
+
+
+def _as_complex(x: Any) -> Any:
+    xp = namespace_of(x)
+    name = "complex64" if precision_of(x) == "float32" else "complex128"
+    return xp.astype(x, getattr(xp, name), copy=False)
 
 
 def conjugate_partners(transforms: Sequence[ModeTransform]) -> NDArray[np.intp] | None:

@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._namespace import is_complex, is_device_array, moved_to, namespace_of
 from tensift.algebra import ModeTransform, conjugate_partners
 
 __all__ = ["Orientation"]
@@ -90,8 +92,10 @@ class Orientation:
         """For each kept slice how many slices it stands for: 2 for a conjugate pair, else 1."""
         return np.where(self.conjugate_of[self.kept_slices] == self.kept_slices, 1, 2)
 
-    def to_slices(self, samples: NDArray) -> NDArray:
+    def to_slices(self, samples: Any) -> Any:
         """Transform samples ``(n, d_1, ..., d_m)`` into the kept slices, ``(p', q, n)``."""
+        if is_device_array(samples):
+            return self._to_slices_on_device(samples)
         rows = np.moveaxis(samples, (0, self.mode + 1), (-2, -1))
         for axis, transform in enumerate(self.transforms):
             rows = transform.forward(rows, axis=axis)
@@ -101,6 +105,19 @@ class Orientation:
             rows[self.multiplicity == 1] = rows[self.multiplicity == 1].real  # but for rounding
         # Features stay last in memory: that is how samples lie, and the copy is cheapest so.
         return np.swapaxes(np.ascontiguousarray(rows), 1, 2)
+
+    def _to_slices_on_device(self, samples: Any) -> Any:
+        xp = namespace_of(samples)
+        others = [axis + 1 for axis in range(len(self.feature_shape)) if axis != self.mode]
+        rows = xp.permute_dims(samples, (*others, self.mode + 1, 0))
+        for axis, transform in enumerate(self.transforms):
+            rows = transform.forward(rows, axis=axis)
+        rows = xp.reshape(rows, (self.n_slices, self.size, samples.shape[0]))
+        if len(self.kept_slices) < self.n_slices:
+            rows = xp.take(rows, moved_to(rows, self.kept_slices), axis=0)
+            unpaired = moved_to(rows, (self.multiplicity == 1)[:, None, None])
+            rows = xp.where(unpaired, xp.astype(xp.real(rows), rows.dtype), rows)
+        return rows
 
     def from_slices(self, slices: NDArray) -> NDArray:
         """Undo `to_slices`: kept slices ``(p', q, n)`` as samples ``(n, d_1, ..., d_m)``."""
@@ -126,26 +143,45 @@ class Orientation:
                 rows = np.moveaxis(np.moveaxis(rows, axis, -1) @ transform.matrix.conj(), -1, axis)
         return np.ascontiguousarray(np.moveaxis(rows, (-2, -1), (0, self.mode + 1)))
 
-    def expand(self, values: NDArray) -> NDArray:
+    def expand(self, values: Any) -> Any:
         """Values of the kept slices, ``(p', ...)``, for all ``p``; complex ones are conjugated."""
         if len(self.kept_slices) == self.n_slices:
             return values
         source = np.minimum(np.arange(self.n_slices), self.conjugate_of)
-        full = values[np.searchsorted(self.kept_slices, source)]
+        place = np.searchsorted(self.kept_slices, source)
         mirrored = source < np.arange(self.n_slices)
+        if is_device_array(values):
+            xp = namespace_of(values)
+            full = xp.take(values, moved_to(values, place), axis=0)
+            if not is_complex(full):
+                return full
+            mirrored = mirrored.reshape(-1, *(1,) * (values.ndim - 1))
+            return xp.where(moved_to(values, mirrored), xp.conj(full), full)
+        full = values[place]
         if np.iscomplexobj(full):
             full[mirrored] = full[mirrored].conj()
         return full
 
-    def spread_over_features(self, slice_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def spread_over_features(self, slice_values: Any) -> Any:
         """Weigh values ``(p, q)`` of slice columns by ``|M|**2`` and lay them out as features.
 
         With ``slice_values = ||A_j[:, l]||**2`` this is the square of the program's score,
         ``score(l, h)**2 = sum_j |M[j, h]|**2 ||A_j[:, l]||**2``.
         """
+        if is_device_array(slice_values):
+            return self._spread_on_device(slice_values)
         values = slice_values.reshape(*self.other_shape, self.size)
         for axis, transform in enumerate(self.transforms):
             if transform.name != "identity":
                 moved = np.moveaxis(values, axis, -1) @ transform.energy
                 values = np.moveaxis(moved, -1, axis)
         return np.ascontiguousarray(np.moveaxis(values, -1, self.mode))
+
+    def _spread_on_device(self, slice_values: Any) -> Any:
+        xp = namespace_of(slice_values)
+        values = xp.reshape(slice_values, (*self.other_shape, self.size))
+        for axis, transform in enumerate(self.transforms):
+            if transform.name != "identity":
+                moved = xp.moveaxis(values, axis, -1)
+                values = xp.moveaxis(xp.matmul(moved, transform.moved("energy", values)), -1, axis)
+        return xp.moveaxis(values, -1, self.mode)

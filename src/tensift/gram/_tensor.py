@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._namespace import is_complex, is_device_array, moved_to, namespace_of
 from tensift._stacks import adjoint, eigh, squared_modulus
 
 __all__ = ["GramTensor"]
@@ -19,7 +21,7 @@ class GramTensor:
 
     Parameters
     ----------
-    array : ndarray
+    array : ndarray, or an array of another library
         ``(p, q, q)`` if dense, ``(p, q, r)`` if thin.
     thin : bool
         Whether `array` holds factors.
@@ -33,7 +35,7 @@ class GramTensor:
     (2, 3, 3)
     """
 
-    array: NDArray
+    array: Any
     thin: bool
 
     @property
@@ -48,13 +50,22 @@ class GramTensor:
 
     def __getitem__(self, index: slice | NDArray) -> GramTensor:
         """The Gram tensor of some of the slices, which keep a spectrum that is known."""
+        if is_device_array(self.array):
+            return GramTensor(self._on_device(index), self.thin)
         part = GramTensor(self.array[index], self.thin)
         if "spectrum" in vars(self):
             values, vectors = self.spectrum
             vars(part)["spectrum"] = values[index], vectors[index]
         return part
 
-    def dense(self) -> NDArray:
+    def _on_device(self, index: slice | NDArray) -> Any:
+        if isinstance(index, slice):
+            return self.array[index, ...]
+        if index.dtype == bool:
+            index = np.flatnonzero(index)
+        return namespace_of(self.array).take(self.array, moved_to(self.array, index), axis=0)
+
+    def dense(self) -> Any:
         """The Gram matrices, ``(p, q, q)``."""
         if not self.thin:
             return self.array
@@ -66,8 +77,14 @@ class GramTensor:
         values, vectors = eigh(self.dense())
         return np.maximum(values, 0), vectors
 
-    def trace(self) -> NDArray[np.float64]:
+    def trace(self) -> Any:
         """``Tr(S_j)``, ``(p,)``."""
+        if is_device_array(self.array):
+            xp = namespace_of(self.array)
+            if self.thin:
+                return xp.sum(squared_modulus(self.array), axis=(1, 2))
+            trace = xp.linalg.trace(self.array)
+            return xp.real(trace) if is_complex(trace) else trace
         if self.thin:
             return np.sum(squared_modulus(self.array), axis=(1, 2))
         return np.trace(self.array, axis1=1, axis2=2).real
