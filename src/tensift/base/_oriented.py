@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 
 from tensift._modes import resolve_mode
+from tensift._namespace import Kind, is_complex, is_device_array, kind_of
 from tensift._stacks import squared_modulus
 from tensift.algebra import is_data_driven, make_transforms
-from tensift.base._data_checks import check_magnitude
+from tensift.base._data_checks import check_magnitude, refuse_gradients
 from tensift.base._intake import add_all, correlations_of_chunk, moments_of_chunk
 from tensift.base._samples import TensorEstimator
 from tensift.gram import Moments, Orientation
+from tensift.gram._device_moments import empty_moments, energies
 from tensift.sources import Source, source_of
 
 __all__ = ["OrientedEstimator", "same_specification"]
@@ -91,7 +93,7 @@ class OrientedEstimator(TensorEstimator):
                 "together; use fit, or pass the matrix itself as transform"
             )
         if first:
-            self._moments = Moments(self._orient_samples(samples))
+            self._moments = empty_moments(self._orient_samples(samples), samples)
         elif not same_specification((self.orientation, spec), self._oriented_by):
             raise ValueError(
                 "orientation or transform changed since the first chunk, which fixed them; use "
@@ -102,16 +104,22 @@ class OrientedEstimator(TensorEstimator):
         self._forget_results()
         return self
 
+    def _fitted_kind(self) -> Kind | None:
+        return kind_of(self._moments.mean)
+
     def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
         """Share of the energy of the slices of `X` that operators of the kept slices reproduce."""
         samples = self._more_samples(X)
-        orientation = self._moments.orientation
-        slices = orientation.to_slices(samples - self._moments.mean)
-        residual = slices - operators @ slices
-        energy = orientation.multiplicity @ squared_modulus(slices).sum(axis=(1, 2))
+        orientation, mean = self._moments.orientation, self._moments.mean
+        if is_device_array(samples):
+            energy, missed = energies(orientation, mean, samples, operators)
+        else:
+            slices = orientation.to_slices(samples - mean)
+            residual = slices - operators @ slices
+            energy = orientation.multiplicity @ squared_modulus(slices).sum(axis=(1, 2))
+            missed = orientation.multiplicity @ squared_modulus(residual).sum(axis=(1, 2))
         if energy == 0:
             raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
-        missed = orientation.multiplicity @ squared_modulus(residual).sum(axis=(1, 2))
         return float(1 - missed / energy)
 
     def _fit(self, X: Any) -> NDArray | None:
@@ -134,14 +142,16 @@ class OrientedEstimator(TensorEstimator):
 
     def _first_samples(self, X: Any, min_samples: int) -> NDArray:
         samples = self._validate_samples(X, reset=True, min_samples=min_samples)
+        refuse_gradients(samples)
         check_magnitude(samples)
         return samples
 
     def _more_samples(self, X: Any) -> NDArray:
         """Samples of the shape and kind that were fitted."""
         samples = self._validate_samples(X, reset=False, min_samples=1)
+        refuse_gradients(samples)
         check_magnitude(samples)
-        if np.iscomplexobj(samples) and self._moments.orientation.real_data:
+        if is_complex(samples) and self._moments.orientation.real_data:
             raise ValueError("X is complex, but the samples before it were real; pass one kind")
         return samples
 
@@ -157,7 +167,7 @@ class OrientedEstimator(TensorEstimator):
         else:
             samples = self._first_samples(X, 2)
             self._forget_results()
-            self._moments = Moments(self._orient_samples(samples)).update(samples)
+            self._moments = empty_moments(self._orient_samples(samples), samples).update(samples)
         self.n_samples_seen_ = self._moments.count
         return samples
 
@@ -196,7 +206,7 @@ class OrientedEstimator(TensorEstimator):
         return "_moments" in vars(self)
 
     def _orient_samples(self, samples: NDArray) -> Orientation:
-        return self._orient(real=not np.iscomplexobj(samples), samples=samples)
+        return self._orient(real=not is_complex(samples), samples=samples)
 
     def _other_modes(self) -> list[int]:
         """The modes that are transformed; resolves which one is not."""

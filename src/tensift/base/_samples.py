@@ -12,6 +12,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import validate_data
 
+from tensift._namespace import (
+    Kind,
+    check_same_kind,
+    is_complex,
+    is_device_array,
+    namespace_of,
+    refuse_device_array,
+)
+from tensift.algebra._arrays import floating_on_device
+from tensift.gram._device_moments import row_blocks
+
 __all__ = ["TensorEstimator", "check_finite", "n_axes"]
 
 
@@ -24,6 +35,8 @@ class TensorEstimator(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"feature_shape": [None, tuple, list]}
 
+    _takes_device_arrays: ClassVar[bool] = False  # of other libraries than NumPy
+
     feature_shape: tuple[int, ...] | None
 
     def __sklearn_tags__(self) -> Tags:
@@ -31,18 +44,26 @@ class TensorEstimator(BaseEstimator):
         tags.input_tags.three_d_array = True
         return tags
 
-    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> NDArray:
+    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> Any:
         """Check samples and give them their tensor shape, ``(n, d_1, ..., d_m)``.
 
         With ``reset`` the shape is learned, otherwise it must be the one learned before.
         """
         _refuse_masked(X)
-        complex_rows = self.feature_shape is not None and np.iscomplexobj(X)
-        if n_axes(X) > 2 or complex_rows:
+        if not self._takes_device_arrays:
+            refuse_device_array(X, type(self).__name__)
+        elif not reset:
+            check_same_kind(X, self._fitted_kind(), type(self).__name__)
+        rows_of_complex = self.feature_shape is not None
+        if is_device_array(X):
+            _check_on_device(X, min_samples, rows_of_complex=rows_of_complex)
+            if reset:
+                vars(self).pop("feature_names_in_", None)
+        elif n_axes(X) > 2 or (rows_of_complex and np.iscomplexobj(X)):
             X = _check_tensor(X, min_samples)
         else:
             X = validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=min_samples)
-        shape = X.shape[1:]
+        shape = tuple(X.shape[1:])
         if reset:
             self._learn_shape(shape)
         elif shape not in (self.feature_shape_, self._row_shape()):
@@ -50,7 +71,12 @@ class TensorEstimator(BaseEstimator):
                 f"X has samples of shape {shape}, but {type(self).__name__} was fitted on samples "
                 f"of shape {self.feature_shape_}"
             )
-        return X.reshape(len(X), *self.feature_shape_)
+        shape = (X.shape[0], *self.feature_shape_)
+        return namespace_of(X).reshape(X, shape) if is_device_array(X) else X.reshape(shape)
+
+    def _fitted_kind(self) -> Kind | None:
+        """The kind of array that was fitted; None for NumPy's."""
+        return None
 
     def _learn_shape(self, shape: tuple[int, ...]) -> None:
         """Remember the shape of samples that arrive as `shape`."""
@@ -89,19 +115,51 @@ def n_axes(X: Any) -> int:
 def _check_tensor(X: Any, min_samples: int) -> NDArray:
     """Finite real or complex samples of more than two axes, or complex rows."""
     X = check_finite(X)
-    if len(X) < min_samples:
-        raise ValueError(
-            f"X has {len(X)} sample(s) (shape={X.shape}) while a minimum of {min_samples} is "
-            "required; samples go along the first axis"
-        )
-    if X.size == 0:
-        raise ValueError(f"X has a mode of length zero (shape={X.shape}); there is nothing in it")
+    _check_lengths(X.shape, min_samples)
     return X
 
 
-def check_finite(X: Any) -> NDArray:
+def _check_lengths(shape: tuple[int, ...], min_samples: int) -> None:
+    if shape[0] < min_samples:
+        raise ValueError(
+            f"X has {shape[0]} sample(s) (shape={shape}) while a minimum of {min_samples} is "
+            "required; samples go along the first axis"
+        )
+    if 0 in shape:
+        raise ValueError(f"X has a mode of length zero (shape={shape}); there is nothing in it")
+
+
+def _check_on_device(X: Any, min_samples: int, *, rows_of_complex: bool) -> None:
+    """Refuse device arrays that are no finite samples; what is checked stays where it is."""
+    shape = tuple(X.shape)
+    if len(shape) < 2:
+        raise ValueError(
+            f"X has shape {shape}; samples go along the first axis, and their features after it"
+        )
+    _check_lengths(shape, min_samples)
+    if len(shape) == 2 and is_complex(X) and not rows_of_complex:
+        raise ValueError("Complex data not supported in rows; pass tensors, or give feature_shape")
+    check_finite_on_device(X)
+
+
+def check_finite_on_device(X: Any) -> Any:
+    """A device array of numbers without NaN or infinity, as it is."""
+    floating_on_device(X[:0, ...], "X")
+    xp = namespace_of(X)
+    if not xp.isdtype(X.dtype, ("real floating", "complex floating")):
+        return X
+    for block in row_blocks(X):
+        if not xp.all(xp.isfinite(block)):
+            found = "NaN" if xp.any(xp.isnan(block)) else "infinity"
+            raise ValueError(f"Input X contains {found}; give finite numbers only")
+    return X
+
+
+def check_finite(X: Any) -> Any:
     """A numeric array without NaN or infinity, in scikit-learn's words but complex allowed."""
     _refuse_masked(X)
+    if is_device_array(X):
+        return check_finite_on_device(X)
     if getattr(getattr(X, "dtype", None), "kind", "f") not in "biufcOSU":
         raise ValueError(f"X has dtype {X.dtype}, which is not numeric; pass numbers")
     if not np.iscomplexobj(X):

@@ -4,8 +4,9 @@ Every slice problem of STPCA-MP sees the data through one ``q x q`` Gram matrix,
 is the only one that touches samples.
 """
 
+from tensift.gram._device_moments import DeviceMoments
 from tensift.gram._moments import Moments
 from tensift.gram._orientation import Orientation
 from tensift.gram._tensor import GramTensor
 
-__all__ = ["GramTensor", "Moments", "Orientation"]
+__all__ = ["DeviceMoments", "GramTensor", "Moments", "Orientation"]

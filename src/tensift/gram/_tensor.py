@@ -48,7 +48,7 @@ class GramTensor:
         """The order of each Gram matrix, ``q``."""
         return self.array.shape[1]
 
-    def __getitem__(self, index: slice | NDArray) -> GramTensor:
+    def __getitem__(self, index: Any) -> GramTensor:
         """The Gram tensor of some of the slices, which keep a spectrum that is known."""
         if is_device_array(self.array):
             return GramTensor(self._on_device(index), self.thin)
@@ -58,12 +58,12 @@ class GramTensor:
             vars(part)["spectrum"] = values[index], vectors[index]
         return part
 
-    def _on_device(self, index: slice | NDArray) -> Any:
+    def _on_device(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.array[index, ...]
-        if index.dtype == bool:
-            index = np.flatnonzero(index)
-        return namespace_of(self.array).take(self.array, moved_to(self.array, index), axis=0)
+        if isinstance(index, np.ndarray):
+            index = moved_to(self.array, np.flatnonzero(index) if index.dtype == bool else index)
+        return namespace_of(self.array).take(self.array, index, axis=0)
 
     def dense(self) -> Any:
         """The Gram matrices, ``(p, q, q)``."""

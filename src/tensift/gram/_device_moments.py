@@ -1,0 +1,175 @@
+"""Centred moments of samples on a device, which never leave it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from tensift._namespace import (
+    in_precision,
+    is_complex,
+    is_device_array,
+    moved_to,
+    namespace_of,
+    precision_of,
+    to_numpy,
+    widened,
+    widest_precision,
+)
+from tensift._stacks import adjoint, hermitian_part, squared_modulus
+from tensift.algebra._arrays import floating_on_device
+from tensift.gram._moments import Moments
+from tensift.gram._orientation import Orientation
+from tensift.gram._tensor import GramTensor
+
+__all__ = ["DeviceMoments", "empty_moments", "energies", "row_blocks"]
+
+_BLOCK_ELEMENTS = 2**23  # of samples taken in at once
+_FEWEST_ROWS = 256  # with fewer, adding to the Gram matrices would cost more than their products
+
+
+class DeviceMoments(Moments):
+    """Moments of samples that are arrays of any library that follows the array API standard.
+
+    The same as `Moments`, on the device of the samples: mean, squares and Gram matrices are
+    arrays there, `count` and `peak` are Python numbers. Sums are made in double precision where
+    the device has it. Memory is that of a block of samples and a few Gram tensors.
+
+    Parameters
+    ----------
+    orientation : Orientation
+        How samples are turned into slices.
+
+    Attributes
+    ----------
+    precision : {"float32", "float64"}
+        The most precise that samples were in; results come in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.algebra import make_transforms
+    >>> from tensift.gram import DeviceMoments, Orientation
+    >>> X = np.random.default_rng(0).normal(size=(50, 4, 3))
+    >>> moments = DeviceMoments(Orientation((4, 3), 0, make_transforms("identity", [3])))
+    >>> moments.update(X[:20]).update(X[20:]).gram().dense().shape
+    (3, 4, 4)
+    """
+
+    def __init__(self, orientation: Orientation) -> None:
+        self.orientation = orientation
+        self.count = 0
+        self.peak = 0.0
+        self.precision = "float32"
+        self.mean: Any = None
+        self._squares: Any = None
+        self._scatter: Any = None
+
+    def update(self, samples: Any) -> DeviceMoments:
+        """Take in samples ``(n, d_1, ..., d_m)``, a block at a time."""
+        if precision_of(samples) == "float64":
+            self.precision = "float64"
+        for block in row_blocks(samples, _FEWEST_ROWS):
+            self._add(widened(floating_on_device(block, "X")))
+        return self
+
+    def _add(self, block: Any) -> None:
+        xp = namespace_of(block)
+        count = block.shape[0]
+        peak = float(xp.max(xp.abs(block)))
+        mean = xp.sum(block, axis=0) / count
+        if widest_precision(block) == "float32":
+            mean = mean + xp.sum(block - mean, axis=0) / count  # what the sum has lost
+        block = block - mean
+        squares = xp.sum(squared_modulus(block), axis=0)
+        columns = self.orientation.to_slices(block)
+        self._join(count, mean, squares, peak, columns, None)
+
+    def merge(self, other: Moments) -> DeviceMoments:
+        """Take in samples that have other moments of the same orientation, which stay as they are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tensift.algebra import make_transforms
+        >>> from tensift.gram import DeviceMoments, Orientation
+        >>> X = np.random.default_rng(0).normal(size=(50, 4, 3))
+        >>> orientation = Orientation((4, 3), 0, make_transforms("identity", [3]))
+        >>> one, other = (DeviceMoments(orientation).update(part) for part in (X[:20], X[20:]))
+        >>> bool(np.allclose(one.merge(other).mean, X.mean(axis=0)))
+        True
+        """
+        if not isinstance(other, DeviceMoments):
+            raise TypeError("moments on the host and on a device do not merge; use to_numpy()")
+        if other.count:
+            self.precision = max(self.precision, other.precision)  # "float64" is the larger
+            self._join(other.count, other.mean, other._squares, other.peak, None, other._scatter)
+        return self
+
+    def _join(  # type: ignore[override]
+        self, count: int, mean: Any, squares: Any, peak: float, columns: Any, scatter: Any
+    ) -> None:
+        """Add centred moments of more samples, and what the shift between the means adds."""
+        xp = namespace_of(mean)
+        self.peak = max(self.peak, peak)
+        if self.count:
+            weight = self.count * count / (self.count + count)
+            shift = mean - self.mean
+            squares = self._squares + squares + weight * squared_modulus(shift)
+            column = math.sqrt(weight) * self.orientation.to_slices(shift[None, ...])
+            columns = column if columns is None else xp.concat([columns, column], axis=2)
+            mean = self.mean + shift * (count / (self.count + count))
+        self.mean, self._squares = mean, squares
+        self.count += count
+        parts = [part for part in (self._scatter, scatter) if part is not None]
+        if columns is not None:
+            parts.append(xp.matmul(columns, adjoint(columns)))
+        self._scatter = sum(parts[1:], start=parts[0])
+
+    def gram(self) -> GramTensor:
+        """The Gram tensor of the kept slices, dense, in the precision of the sums."""
+        return GramTensor(hermitian_part(self._scatter), thin=False)
+
+    def spread(self) -> Any:
+        """Standard deviation of every feature, in the precision of results."""
+        spread = namespace_of(self._squares).sqrt(self._squares / self.count)
+        return in_precision(spread, self.precision)
+
+    def to_numpy(self) -> Moments:
+        """The same moments on the host."""
+        moments = Moments(self.orientation)
+        moments.count, moments.peak = self.count, self.peak
+        if self.count:
+            moments.mean, moments._squares = to_numpy(self.mean), to_numpy(self._squares)
+            moments._scatter = to_numpy(self.gram().array)
+        return moments
+
+
+def empty_moments(orientation: Orientation, samples: Any) -> Moments:
+    """Moments that such samples can be taken into, where they are."""
+    return DeviceMoments(orientation) if is_device_array(samples) else Moments(orientation)
+
+
+def row_blocks(samples: Any, fewest: int = 1) -> Iterator[Any]:
+    """Samples in blocks of bounded size, but of at least so many."""
+    elements = max(1, math.prod(samples.shape[1:]))
+    rows = max(fewest, _BLOCK_ELEMENTS // elements)
+    for start in range(0, samples.shape[0], rows):
+        yield samples[start : start + rows, ...]
+
+
+def energies(orientation: Orientation, mean: Any, samples: Any, operators: Any) -> tuple[Any, Any]:
+    """Energy of the slices of samples about a mean, and of what operators miss of it."""
+    xp = namespace_of(mean)
+    energy = missed = 0.0
+    weights = moved_to(mean, orientation.multiplicity, squared_modulus(mean).dtype)
+    for block in row_blocks(samples):
+        slices = orientation.to_slices(widened(floating_on_device(block, "X")) - mean)
+        operators = widened(operators)
+        if is_complex(slices) and not is_complex(operators):
+            operators = xp.astype(operators, slices.dtype)
+        residual = slices - xp.matmul(operators, slices)
+        energy += float(xp.sum(weights * xp.sum(squared_modulus(slices), axis=(1, 2))))
+        missed += float(xp.sum(weights * xp.sum(squared_modulus(residual), axis=(1, 2))))
+    return energy, missed
