@@ -1,0 +1,30 @@
+"""What a job takes before it is run: memory, time, the bottleneck, and what to change."""
+
+from tensift.plan._cache import cache_file, this_machine
+from tensift.plan._calibration import calibrate, example_machine
+from tensift.plan._job import Job, make_job
+from tensift.plan._layout import Layout
+from tensift.plan._machine import Curve, Machine, SolveRates
+from tensift.plan._memory import Memory
+from tensift.plan._plan import Estimate, Plan, estimate, plan_job, sampling_error
+from tensift.plan._times import Stage
+
+__all__ = [
+    "Curve",
+    "Estimate",
+    "Job",
+    "Layout",
+    "Machine",
+    "Memory",
+    "Plan",
+    "SolveRates",
+    "Stage",
+    "cache_file",
+    "calibrate",
+    "estimate",
+    "example_machine",
+    "make_job",
+    "plan_job",
+    "sampling_error",
+    "this_machine",
+]

@@ -1,0 +1,183 @@
+"""What to change about a job, each tried out in the model before it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensift.plan._job import Job
+from tensift.plan._layout import Layout
+from tensift.plan._memory import memory_of
+from tensift.plan._units import format_amount, format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from tensift.plan._plan import Estimate, Plan
+
+__all__ = ["advice_for", "useful_workers"]
+
+_WORTH = 0.9  # of the time, below which a change is worth a line
+_SHORT = 10.0  # seconds of a job that needs no advice on time
+_ACCURATE = 0.01  # of the Gram matrices, to which samples may be drawn
+_EFFICIENT = 0.5  # of the cores at work on average
+
+
+def advice_for(plan: Plan) -> list[str]:
+    """What to change, the most useful first."""
+    found = [*_memory(plan)]
+    timed = sorted(_times(plan), key=lambda each: each[0])
+    if plan.seconds > _SHORT:
+        found += [text for seconds, text in timed if seconds < _WORTH * plan.seconds]
+        found += _workers(plan)
+    found += _sampling(plan)
+    return found
+
+
+def useful_workers(plan: Plan) -> int:
+    """The most workers, of those tried, whose cores are at work half of the time or more."""
+    alone = plan.scaling[0]
+    good = [
+        each.layout.workers
+        for each in plan.scaling
+        if alone.seconds / each.seconds >= _EFFICIENT * each.layout.slots / alone.layout.slots
+    ]
+    return max(good, default=1)
+
+
+def _again(plan: Plan, job: Job | None = None, layout: Layout | None = None) -> Estimate:
+    from tensift.plan._plan import estimate
+
+    chosen = plan.chosen
+    return estimate(job or chosen.job, layout or chosen.layout, plan.machine)
+
+
+def _memory(plan: Plan) -> Iterator[str]:
+    chosen, layout = plan.chosen, plan.chosen.layout
+    if chosen.passes == 1 or layout.memory is None:
+        return
+    whole = memory_of(chosen.job, layout, plan.machine).total
+    if chosen.passes is None:
+        least = chosen.memory.total
+        yield (
+            f"it does not fit: even one slice at a time takes {format_bytes(least)}; give "
+            f"{format_bytes(whole)} for one pass, smaller chunks, or fewer cores a worker"
+        )
+    else:
+        yield (
+            f"the Gram tensor is made in {chosen.passes} passes over the data; with "
+            f"{format_bytes(whole)} of memory one would do"
+        )
+    best = min(
+        (each for each in plan.orientations if each.passes is not None),
+        key=lambda each: (each.passes or 0, each.seconds),
+        default=None,
+    )
+    if best is not None and (chosen.passes is None or (best.passes or 0) < chosen.passes):
+        passes = "one pass" if best.passes == 1 else f"{best.passes} passes"
+        yield (
+            f"orientation {best.job.orientation} (q = {best.job.q}) needs {passes} and "
+            f"{format_bytes(best.memory.total)}"
+        )
+
+
+def _times(plan: Plan) -> Iterator[tuple[float, str]]:
+    """Changes, each with the seconds it would come to."""
+    chosen, job, layout = plan.chosen, plan.chosen.job, plan.chosen.layout
+    best = min(plan.orientations, key=lambda each: (not each.fits, each.seconds))
+    if best.job.orientation != job.orientation and best.fits:
+        yield (
+            best.seconds,
+            f"orientation {best.job.orientation} (q = {best.job.q}) takes "
+            f"{format_seconds(best.seconds)}; it answers another question, so choose by meaning "
+            "first",
+        )
+    if job.dtype.itemsize > 4 and job.dtype.kind == "f":
+        other = _again(plan, replace(job, dtype=np.dtype(np.float32)))
+        yield (
+            other.seconds,
+            f"stored as float32: {format_bytes(other.job.stored_bytes)} and "
+            f"{format_seconds(other.seconds)}; sums stay in double precision",
+        )
+    elif job.dtype == np.float32:
+        other = _again(plan, replace(job, dtype=np.dtype(np.float16)))
+        yield (
+            other.seconds,
+            f"stored as float16: {format_bytes(other.job.stored_bytes)} and "
+            f"{format_seconds(other.seconds)}; values keep three digits",
+        )
+    if "dft" in job.transforms and job.real_data:
+        names = tuple("dct" if name == "dft" else name for name in job.transforms)
+        other = _again(plan, replace(job, transforms=names))
+        yield other.seconds, f"dct in place of dft is real: {format_seconds(other.seconds)}"
+    if job.solver == "exact":
+        other = _again(plan, replace(job, solver="paper"))
+        yield (
+            other.seconds,
+            f"the paper's iteration takes {format_seconds(other.seconds)}, without certificates",
+        )
+    if chosen.bottleneck.name == "read" and layout.read_bandwidth is not None:
+        other = _again(plan, layout=replace(layout, read_bandwidth=2 * layout.read_bandwidth))
+        yield other.seconds, f"storage twice as fast: {format_seconds(other.seconds)}"
+    if chosen.bottleneck.name == "solve" and not layout.is_cluster:
+        cores = plan.machine.cores
+        if cores > layout.cores:
+            other = _again(plan, layout=replace(layout, cores=cores))
+            yield (
+                other.seconds,
+                f"n_jobs={cores} solves slices on all cores: {format_seconds(other.seconds)}",
+            )
+    if layout.is_cluster:
+        yield from _chunks(plan)
+
+
+def _chunks(plan: Plan) -> Iterator[tuple[float, str]]:
+    """Larger or smaller chunks, if a worker has room for them."""
+    layout, job = plan.chosen.layout, plan.chosen.job
+    now = layout.chunk_of(job)
+    tried = [
+        _again(plan, layout=replace(layout, chunk=max(1, now * 2**k // 64))) for k in range(13)
+    ]
+    fitting = [each for each in tried if each.passes == plan.chosen.passes]
+    best = min(fitting, key=lambda each: each.seconds, default=None)
+    if best is not None and best.layout.chunk is not None:
+        yield (
+            best.seconds,
+            f"chunks of {format_amount(best.layout.chunk)} samples in place of "
+            f"{format_amount(now)}: {format_seconds(best.seconds)}",
+        )
+
+
+def _workers(plan: Plan) -> Iterator[str]:
+    layout = plan.chosen.layout
+    useful = useful_workers(plan)
+    there = next(each for each in plan.scaling if each.layout.workers == useful)
+    if useful > layout.workers:
+        more = " and on" if useful == plan.scaling[-1].layout.workers else ""
+        yield (
+            f"more workers help up to {useful}{more}: {format_seconds(there.seconds)} with "
+            f"{useful}, whose cores are then at work at least half of the time"
+        )
+    elif useful < layout.workers:
+        yield (
+            f"{layout.workers} workers are more than this job can use: {useful} take "
+            f"{format_seconds(there.seconds)}"
+        )
+    bottleneck = plan.bottleneck
+    if bottleneck in ("moments", "solve", "transform"):
+        yield (
+            f"{bottleneck} is products of matrices: arrays on a GPU are computed there, if the "
+            "samples reach it fast enough"
+        )
+
+
+def _sampling(plan: Plan) -> Iterator[str]:
+    job = plan.chosen.job
+    enough = int(4 * job.q / _ACCURATE**2)
+    if job.samples > 2 * enough:
+        other = _again(plan, replace(job, samples=enough))
+        yield (
+            f"{format_amount(enough)} samples drawn at random give every Gram matrix to about "
+            f"{100 * _ACCURATE:g} % of its largest eigenvalue, in {format_seconds(other.seconds)}"
+        )

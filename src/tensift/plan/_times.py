@@ -1,0 +1,191 @@
+"""How long every stage of a job takes, from counts and the rates of a machine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tensift.plan._job import Job
+from tensift.plan._layout import Layout
+from tensift.plan._machine import Machine
+from tensift.plan._memory import solve_blocks
+from tensift.plan._units import format_amount, format_bytes
+
+__all__ = ["STAGES", "USUAL_STEPS", "Stage", "stages_of", "total_seconds"]
+
+STAGES = ("read", "transform", "moments", "merge", "solve", "scores", "cluster")
+
+# Steps of a slice at one pair of penalties: usual, few and many; cells of a path start from
+# their neighbours.
+USUAL_STEPS = {
+    "paper": (12.0, 4.0, 40.0),
+    "exact": (8.0, 2.0, 60.0),
+    "paper path": (8.0, 3.0, 40.0),
+    "exact path": (4.0, 2.0, 20.0),
+}
+_ADDS = 2  # of a Gram tensor in a merge on a cluster, which leaves both sums as they are
+_TASKS_A_CHUNK = 3  # it is read, measured, and merged
+_TASK = 1e-3  # seconds that the scheduler of a cluster takes for a task
+_SORT = 1e-8  # seconds of a comparison in a ranking
+_FAST = ("dct", "dft")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One part of a job.
+
+    Attributes
+    ----------
+    name : str
+        "read", "transform", "moments", "merge", "solve", "scores" or "cluster".
+    seconds : float
+        By the clock.
+    core_seconds : float
+        Of all cores together.
+    work : str
+        What is done, in numbers.
+
+    Examples
+    --------
+    >>> from tensift.plan import Stage
+    >>> Stage("read", 2.0, 2.0, "1 GB").seconds
+    2.0
+    """
+
+    name: str
+    seconds: float
+    core_seconds: float
+    work: str
+
+
+def usual_steps(job: Job) -> float:
+    """Steps of a slice at one pair of penalties: given, or what is usual."""
+    if job.steps is not None:
+        return job.steps
+    return USUAL_STEPS[f"{job.solver} path" if job.cells > 1 else job.solver][0]
+
+
+def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> list[Stage]:
+    """All stages, in order."""
+    looks = passes + (job.data_passes - 1)
+    chunks = layout.chunks_of(job)
+    slots = layout.slots if layout.is_cluster else 1
+    values = float(job.samples) * job.elements
+
+    def shared(seconds: float, tasks: int, on: int = slots) -> float:
+        """Seconds by the clock of tasks of equal length, the last round of which may be idle."""
+        return seconds / tasks * math.ceil(tasks / on)
+
+    reads = 0 if layout.in_memory or layout.read_bandwidth is None else looks
+    read = reads * job.stored_bytes / (layout.read_bandwidth or math.inf)
+    transform = _transform_seconds(job, machine) * values
+    moments = max(_moments_seconds(job, machine) * values - _fast_share(job, machine) * values, 0)
+    if "eigen" in job.transforms:  # a look more, at the correlations of the transformed modes
+        moments += values * sum(
+            machine.matrix_transform(size)
+            for size, name in zip(job.others, job.transforms, strict=True)
+            if name == "eigen"
+        )
+    transform *= passes
+    gram = 0 if job.thin else job.gram_bytes
+    add = gram / machine.copy_bandwidth
+    merges = max(chunks - 1, 0)
+    steps = usual_steps(job)
+    blocks = solve_blocks(job)
+    solve = job.cells * _solve_seconds(job, machine, steps, blocks)
+    tasks = blocks * (max(1, round(math.sqrt(job.cells))) if job.cells > 1 else 1)
+    scores = job.cells * _score_seconds(job, machine)
+
+    clocks = [shared(read, chunks, layout.workers), shared(transform, chunks)]
+    clocks += [shared(moments, chunks)]
+    seen = _seen_of_overlap(clocks[0], sum(clocks[1:]), layout)
+    clocks = [clocks[0] * seen[0], clocks[1] * seen[1], clocks[2] * seen[1]]
+    stages = [
+        Stage("read", clocks[0], read, format_bytes(reads * job.stored_bytes)),
+        Stage("transform", clocks[1], transform,
+              " and ".join(dict.fromkeys(job.transforms)) or "none"),
+        Stage("moments", clocks[2], moments, f"{format_amount(job.product_flops)} operations"),
+    ]  # fmt: skip
+    merge, merging = merges * add, merges * add
+    if layout.is_cluster:
+        # A tree of pairs: below on every worker by itself, above from worker to worker.
+        merging *= _ADDS
+        between = math.ceil(math.log2(min(layout.workers, chunks)))
+        merge = merging / min(slots, chunks) + between * (_ADDS * add + gram / layout.network)
+    sums = f"{format_amount(merges)} sums of {format_bytes(gram)}"
+    stages += [
+        Stage("merge", merge, merging, sums),
+        Stage("solve", shared(solve, tasks, layout.slots), solve,
+              f"{format_amount(job.kept * job.cells)} slices, {steps:g} steps each"),
+        Stage("scores", scores, scores, f"{format_amount(job.cells * job.elements)} scores"),
+    ]  # fmt: skip
+    if layout.is_cluster:
+        n_tasks = _TASKS_A_CHUNK * chunks * looks + tasks
+        # The sum goes out in blocks of slices, and operators come back.
+        sent = (2 if job.cells == 1 else 1) * gram
+        work = f"{format_amount(n_tasks)} tasks, {format_bytes(sent)} to and fro"
+        handled = n_tasks * _TASK
+        # The scheduler works while the workers do: what it takes longer is seen.
+        seconds = max(handled - total_seconds(stages), 0.0) + sent / layout.network
+        stages.append(Stage("cluster", seconds, handled, work))
+    return stages
+
+
+def total_seconds(stages: list[Stage]) -> float:
+    """Of a whole job, by the clock."""
+    return sum(stage.seconds for stage in stages)
+
+
+def _seen_of_overlap(read: float, compute: float, layout: Layout) -> tuple[float, float]:
+    """Shares of reading and of computing that the clock sees.
+
+    While one core of a worker waits for its chunk, the others compute: of the shorter of the two
+    only the share of one core is added to the longer.
+    """
+    if not layout.is_cluster:
+        return 1.0, 1.0
+    share = 1 / layout.cores
+    return (1.0, share) if read > compute else (share, 1.0)
+
+
+def _moments_seconds(job: Job, machine: Machine) -> float:
+    """Seconds of a stored value on its way into the Gram tensor."""
+    if not job.real_data:
+        return machine.moments["complex"](job.q)
+    if job.complex_slices:
+        return machine.moments["dft"](job.q)
+    return machine.moments["real"](job.q)
+
+
+def _fast_share(job: Job, machine: Machine) -> float:
+    """What the rate of moments holds of a DFT of real values."""
+    return machine.fast_transform if job.real_data and job.complex_slices else 0.0
+
+
+def _transform_seconds(job: Job, machine: Machine) -> float:
+    """Seconds of a stored value under all transforms."""
+    seconds, complex_now = 0.0, not job.real_data
+    for name, size in zip(job.transforms, job.others, strict=True):
+        factor = 2.0 if complex_now else 1.0
+        if name in _FAST:
+            seconds += factor * machine.fast_transform
+        elif name != "identity":
+            seconds += factor * machine.matrix_transform(size)
+        complex_now |= name == "dft"
+    return seconds
+
+
+def _solve_seconds(job: Job, machine: Machine, steps: float, blocks: int) -> float:
+    """Seconds of all slices at one pair of penalties, on one core."""
+    rates = machine.solve[f"{job.solver} {'complex' if job.complex_slices else 'real'}"]
+    return rates.seconds(job.q, job.kept, steps, blocks)
+
+
+def _score_seconds(job: Job, machine: Machine) -> float:
+    per_value = sum(
+        machine.matrix_transform(size)
+        for name, size in zip(job.transforms, job.others, strict=True)
+        if name != "identity"
+    )
+    per_value += _SORT * math.log2(max(job.elements, 2))
+    return job.elements * per_value
