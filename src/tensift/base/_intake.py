@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tensift.algebra._bases import self_correlation
@@ -34,6 +33,6 @@ def add_all(one: list[NDArray], other: list[NDArray]) -> list[NDArray]:
 
 
 def _checked(chunk: NDArray, feature_shape: tuple[int, ...]) -> NDArray:
-    samples = check_finite(np.asarray(chunk))
+    samples = check_finite(chunk)
     check_magnitude(samples)
     return samples.reshape(len(samples), *feature_shape)

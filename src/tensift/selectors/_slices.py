@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tensift.base import usable_gram
+from tensift.base import usable_gram, usable_scale
 from tensift.gram import GramTensor, Moments
 from tensift.selectors._entry import SmallerPenalties, entry_scores
 from tensift.selectors._scoring import variances
@@ -21,6 +21,7 @@ from tensift.solvers import (
     critical_penalties,
     solve_path,
 )
+from tensift.sources._dask_moments import DaskMoments
 
 __all__ = ["LocalSlices", "Slices", "slices_of"]
 
@@ -138,4 +139,8 @@ class LocalSlices(Slices):
 
 def slices_of(moments: Moments, scale: str | None) -> Slices:
     """The slices that some moments describe, scaled if so wished."""
+    if isinstance(moments, DaskMoments):
+        from tensift.selectors._dask_slices import DaskSlices
+
+        return DaskSlices(moments, usable_scale(moments, scale))
     return LocalSlices(usable_gram(moments, scale))

@@ -15,7 +15,7 @@ from tensift.gram import GramTensor
 from tensift.solvers._checkpoint import Checkpoint, fingerprint
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
-from tensift.solvers._workers import blocks_of, run_tasks
+from tensift.solvers._workers import Stack, blocks_of, run_tasks
 
 __all__ = ["PathRows", "PathSolution", "solve_path", "solve_row"]
 
@@ -54,7 +54,7 @@ class PathSolution:
     converged: NDArray[np.bool_]
 
     @classmethod
-    def blank(cls, n_lams: int, n_etas: int, gram: GramTensor) -> PathSolution:
+    def blank(cls, n_lams: int, n_etas: int, gram: Stack) -> PathSolution:
         """One that is still to be filled in."""
         shape = (n_lams, n_etas, gram.n_slices)
         return cls(

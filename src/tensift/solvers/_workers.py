@@ -6,20 +6,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import fields, replace
-from functools import cache
 from itertools import pairwise
 from threading import Event
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import joblib
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from tensift.gram import GramTensor
+from tensift._threads import linear_algebra
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
 
-__all__ = ["blocks_of", "map_slices", "run_tasks"]
+__all__ = ["Stack", "blocks_of", "map_slices", "run_tasks"]
 
 _BLOCK_ELEMENTS = 100_000  # of a stack solved together: enough to batch, few enough to cache
 
@@ -77,7 +75,7 @@ def run_tasks(
     """
     workers = min(joblib.effective_n_jobs(n_jobs), len(tasks))
     workers = 1 if single_slice else workers
-    with nullcontext() if single_slice else _linear_algebra().limit(limits=1, user_api="blas"):
+    with nullcontext() if single_slice else linear_algebra().limit(limits=1, user_api="blas"):
         if workers <= 1:
             for number, task in enumerate(tasks):
                 store(number, work(task))
@@ -94,19 +92,23 @@ def run_tasks(
                 raise
 
 
-def blocks_of(gram: GramTensor) -> list[slice]:
+class Stack(Protocol):
+    """Anything that has slices of equal size."""
+
+    @property
+    def n_slices(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+
+def blocks_of(gram: Stack) -> list[slice]:
     """Blocks of slices whose number is a power of two: those share out evenly to workers."""
     n_blocks = 1
     while n_blocks < gram.n_slices and n_blocks * _BLOCK_ELEMENTS < gram.n_slices * gram.size**2:
         n_blocks *= 2
     ends = np.linspace(0, gram.n_slices, min(n_blocks, gram.n_slices) + 1).astype(int)
     return [slice(int(start), int(end)) for start, end in pairwise(ends)]
-
-
-@cache
-def _linear_algebra() -> ThreadpoolController:
-    # Looking for the loaded libraries takes milliseconds, so it is done once.
-    return ThreadpoolController()
 
 
 def _part_of(solution: Solution, block: slice) -> Solution:

@@ -55,4 +55,9 @@ class Source(ABC):
 
 def source_of(X: Any) -> Source | None:
     """The source that `X` is, None for anything that is an array in memory or can become one."""
+    from tensift.sources._dask import DaskSource, dask_array_of
+
+    array = dask_array_of(X)
+    if array is not None:
+        return DaskSource(array)
     return None
