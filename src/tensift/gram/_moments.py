@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, squared_modulus
+from tensift._pool import Pool
+from tensift._stacks import adjoint, diagonal_of, squared_modulus
 from tensift.gram._orientation import Orientation
 from tensift.gram._tensor import GramTensor
 
-__all__ = ["Moments"]
+__all__ = ["Moments", "UnusableSample", "largest_modulus"]
 
-_BLOCK_BYTES = 2**21  # of samples taken in at once: what stays in cache is faster than fresh memory
+# Of samples in double precision: those that are centred together stay in the cache of a core,
+# those that are multiplied together (but at least 2 q) in the cache of all.
+_PART_BYTES = 2**20
+_BLOCK_BYTES = 2**22
+_LARGEST_BLOCK = 2**26  # beyond this, a block has q samples and no more bytes than the Gram tensor
+_FEWEST_ROWS = 8
+_TASKS = 8  # into which the slices of a block are divided at least
+_LARGEST = 1e100  # a value whose squares can be summed
+
+
+class UnusableSample(ValueError):
+    """A sample holds values that no sums can be made of.
+
+    Attributes
+    ----------
+    row : int
+        Its number among the samples that were given.
+    what : str
+        What it holds: "NaN", "infinity", or values that are too large.
+    """
+
+    def __init__(self, row: int, what: str) -> None:
+        super().__init__(f"X has {what} in sample {row}")
+        self.row, self.what = row, what
 
 
 class Moments:
@@ -26,6 +54,9 @@ class Moments:
     ----------
     orientation : Orientation
         How samples are turned into slices.
+    slices : slice or None, default=None
+        Of which of the kept slices to hold the Gram matrices; None for all. Count, mean, spread
+        and peak are those of all features in any case.
 
     Attributes
     ----------
@@ -50,8 +81,9 @@ class Moments:
     True
     """
 
-    def __init__(self, orientation: Orientation) -> None:
+    def __init__(self, orientation: Orientation, slices: slice | None = None) -> None:
         self.orientation = orientation
+        self.slices = slices
         self.count = 0
         self.peak = 0.0
         self.mean: NDArray = np.zeros(orientation.feature_shape)
@@ -59,23 +91,113 @@ class Moments:
         self._columns: list[NDArray] = []  # thin factors, while they are thin
         self._scatter: NDArray | None = None
 
-    def update(self, samples: NDArray) -> Moments:
-        """Take in samples ``(n, d_1, ..., d_m)``, a block at a time."""
-        row_bytes = 8 * self.orientation.n_slices * self.orientation.size
-        # At least 2 q rows, so that adding to the Gram tensor never costs more than the products.
-        rows = max(2 * self.orientation.size, _BLOCK_BYTES // row_bytes)
+    def update(self, samples: NDArray, pool: Pool | None = None) -> Moments:
+        """Take in samples ``(n, d_1, ..., d_m)``, a block at a time.
+
+        The work is shared out to the workers of `pool`, whose number changes nothing. Samples
+        that hold NaN, infinity or values beyond 1e100 are an `UnusableSample`, after which the
+        moments are of no use.
+        """
+        if self._scatter is None and self.count + len(samples) < self.orientation.size:
+            if len(samples):
+                self._add_thin(samples)
+            return self
+        rows = self._rows_of_block()
+        buffer: NDArray | None = None
         for start in range(0, len(samples), rows):
-            self._add(samples[start : start + rows])
+            buffer = self._add_block(samples, start, min(start + rows, len(samples)), buffer, pool)
+        if self._slices_are_features:
+            self._squares = self._laid_out(diagonal_of(self._dense()).real)
         return self
 
-    def _add(self, block: NDArray) -> None:
-        block = np.asarray(block, dtype=complex if np.iscomplexobj(block) else float)
-        peak = largest_modulus(block)
-        block_mean = block.mean(axis=0)
-        block = block - block_mean
-        squares = np.einsum("n...,n...->...", block.conj(), block).real
-        columns = [self.orientation.to_slices(block)] if len(block) > 1 or not self.count else []
-        self._join(len(block), block_mean, squares, peak, columns, None)
+    def _add_thin(self, samples: NDArray) -> None:
+        """Take in so few samples that they are kept."""
+        peak = _checked_peak(samples, 0)
+        centred, mean = _centred(samples)
+        columns = [self._to_slices(centred)] if len(samples) > 1 or not self.count else []
+        self._join(len(samples), mean, _sums_of_squares(centred), peak, columns, None)
+
+    def _add_block(
+        self, samples: NDArray, start: int, stop: int, buffer: NDArray | None, pool: Pool | None
+    ) -> NDArray:
+        """Take in a block of samples, into a buffer that the next block uses again.
+
+        Parts of it are centred on their own means, as they fit into the cache. All the products
+        are then made at once, of the centred samples and of what the parts' means, and that of
+        all samples before, are away from the mean of them all.
+        """
+        scatter = self._dense()
+        length = self._rows_of_part()
+        starts = range(start, stop, length)
+        if buffer is None:
+            shape = (stop - start + len(starts) + 1, *scatter.shape[:2])
+            buffer = np.empty(shape, scatter.dtype)
+        run = _in_turn if pool is None else pool.map
+
+        def take_in(first: int) -> tuple[float, NDArray, NDArray[np.float64] | None]:
+            part = samples[first : min(first + length, stop)]
+            peak = _checked_peak(part, first)
+            rows = buffer[first - start : first - start + len(part)]
+            if self._slices_are_features:
+                return peak, self._lay_out(part, rows), None
+            centred, mean = _centred(part)
+            rows[...] = np.moveaxis(self._to_slices(centred), 2, 0)
+            return peak, mean, _sums_of_squares(centred)
+
+        peaks, means, squares = zip(*run(take_in, starts), strict=True)
+        counts = [min(length, stop - first) for first in starts]
+        shifts = self._join_means(counts, means)
+        self.peak = max(self.peak, *peaks)
+        if not self._slices_are_features:
+            self._squares = sum(squares, self._squares) + _sums_of_squares(shifts)
+        filled = stop - start + len(shifts)
+        buffer[stop - start : filled] = np.moveaxis(self._to_slices(shifts), 2, 0)
+        columns = np.moveaxis(buffer[:filled], 0, 2)
+        step = min(-(-len(scatter) // _TASKS), max(1, _PART_BYTES // scatter[0].nbytes))
+
+        def multiply(first: int) -> None:
+            part = columns[first : first + step]
+            scatter[first : first + step] += part @ adjoint(part)
+
+        run(multiply, range(0, len(scatter), step))
+        return buffer
+
+    def _lay_out(self, part: NDArray, rows: NDArray) -> NDArray:
+        """Centre samples as slices, which they are but for the order of axes; their mean."""
+        orientation = self.orientation
+        if rows.shape[1] == 1:
+            rows[:, 0] = part.reshape(len(part), -1)
+        else:
+            laid_out = rows.reshape(len(part), *orientation.other_shape, orientation.size)
+            laid_out[...] = np.moveaxis(part, orientation.mode + 1, -1)
+        flat = rows.reshape(len(part), -1)
+        mean = np.ones(len(part), flat.dtype) @ flat  # by far the fastest sum over rows
+        mean /= len(part)
+        flat -= mean
+        return self._laid_out(mean)
+
+    def _laid_out(self, values: NDArray) -> NDArray:
+        """Values of slices ``(p, q)``, which are features, in the shape of a sample."""
+        orientation = self.orientation
+        if orientation.n_slices == 1:
+            return values.reshape(orientation.feature_shape).copy()
+        values = values.reshape(*orientation.other_shape, orientation.size)
+        return np.ascontiguousarray(np.moveaxis(values, -1, orientation.mode))
+
+    def _join_means(self, counts: list[int], means: Iterable[NDArray]) -> NDArray:
+        """Add groups of samples to count and mean; the weighted shifts of all groups from it."""
+        weights, centres = list(counts), list(means)
+        if self.count:
+            weights, centres = [self.count, *weights], [self.mean, *centres]
+        count = sum(weights)
+        # About the first: means that agree in most digits lose none of the others.
+        away = np.stack([centre - centres[0] for centre in centres])
+        share = np.asarray(weights) / count
+        shift = np.tensordot(share, away, axes=1)
+        self.mean, self.count = centres[0] + shift, count
+        roots = np.sqrt(np.asarray(weights, float)).reshape(-1, *(1,) * shift.ndim)
+        shifts: NDArray = roots * (away - shift)
+        return shifts
 
     def merge(self, other: Moments) -> Moments:
         """Take in samples that have other moments of the same orientation, which stay as they are.
@@ -112,34 +234,94 @@ class Moments:
             weight = self.count * count / (self.count + count)
             shift = mean - self.mean
             self._squares += weight * squared_modulus(shift)
-            columns.append(np.sqrt(weight) * self.orientation.to_slices(shift[None]))
+            columns.append(np.sqrt(weight) * self._to_slices(shift[None]))
         self.mean = self.mean + (mean - self.mean) * (count / (self.count + count))
         self.count += count
         self._columns += columns
         if scatter is not None:
             self._scatter = scatter.copy() if self._scatter is None else self._scatter + scatter
         if self._scatter is not None or self.count >= self.orientation.size:
-            self._fold()
+            self._dense()
 
-    def _fold(self) -> None:
-        """Add the thin factors to the dense Gram matrices and drop them."""
+    def _dense(self) -> NDArray:
+        """The Gram matrices, to which thin factors are added before they are dropped."""
+        if self._scatter is None:
+            self._scatter = self.blank_scatter()
         while self._columns:
             columns = self._columns.pop()
-            product = columns @ adjoint(columns)
-            if self._scatter is None:
-                self._scatter = product
-            else:
-                self._scatter += product
+            self._scatter += columns @ adjoint(columns)
+        return self._scatter
+
+    def blank_scatter(self) -> NDArray:
+        """Gram matrices of no samples."""
+        size = self.orientation.size
+        n_slices = len(self.orientation.kept_slices[self.slices or slice(None)])
+        transforms = self.orientation.transforms
+        real = self.orientation.real_data and all(one.is_real for one in transforms)
+        return np.zeros((n_slices, size, size), float if real else complex)
 
     def gram(self) -> GramTensor:
         """The Gram tensor of the kept slices; thin while there are fewer samples than features."""
         if self._scatter is not None:
-            return GramTensor(self._scatter, thin=False)
+            return GramTensor(self._dense(), thin=False)
         return GramTensor(np.concatenate(self._columns, axis=2), thin=True)
 
     def spread(self) -> NDArray[np.float64]:
         """Standard deviation of every feature."""
         return np.sqrt(self._squares / self.count)
+
+    def _to_slices(self, samples: NDArray) -> NDArray:
+        slices: NDArray = self.orientation.to_slices(samples)
+        return slices if self.slices is None else slices[self.slices]
+
+    @property
+    def _slices_are_features(self) -> bool:
+        """Whether slices are samples with their axes in another order."""
+        return self.slices is None and all(
+            transform.name == "identity" for transform in self.orientation.transforms
+        )
+
+    def _rows_of_part(self) -> int:
+        return max(_FEWEST_ROWS, _PART_BYTES // (8 * math.prod(self.orientation.feature_shape)))
+
+    def _rows_of_block(self) -> int:
+        size = self.orientation.size
+        row_bytes = 8 * math.prod(self.orientation.feature_shape)
+        # At least 2 q rows, so that adding to the Gram tensor costs less than the products.
+        rows = max(2 * size, _BLOCK_BYTES // row_bytes)
+        if rows * row_bytes > _LARGEST_BLOCK:
+            rows = max(size, _LARGEST_BLOCK // row_bytes)
+        return rows
+
+
+def _in_turn(work: Callable[[int], Any], tasks: Iterable[int]) -> list[Any]:
+    return [work(task) for task in tasks]
+
+
+def _centred(samples: NDArray) -> tuple[NDArray, NDArray]:
+    """Samples in double precision about their mean, and that mean."""
+    values = np.asarray(samples, dtype=complex if np.iscomplexobj(samples) else float)
+    mean = values.mean(axis=0)
+    return values - mean, mean
+
+
+def _sums_of_squares(samples: NDArray) -> NDArray[np.float64]:
+    sums: NDArray = np.einsum("n...,n...->...", samples.conj(), samples).real
+    return sums
+
+
+def _checked_peak(samples: NDArray, first: int) -> float:
+    """The largest absolute value, if sums can be made of all of them."""
+    peak = largest_modulus(samples)
+    if peak <= _LARGEST:
+        return peak
+    sizes = np.abs(samples.reshape(len(samples), -1)).max(axis=1)  # NaN where there is one
+    row = int(np.argmax(~(sizes <= _LARGEST)))
+    if np.isnan(samples[row]).any():
+        what = "NaN"
+    else:
+        what = "infinity" if np.isinf(sizes[row]) else f"values above {_LARGEST:.0e}"
+    raise UnusableSample(first + row, what)
 
 
 def largest_modulus(values: NDArray) -> float:
