@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from tensift import _checkpoint as checkpoints
 from tensift import _npz
 from tensift.gram import GramTensor
 from tensift.solvers import (
@@ -22,7 +23,6 @@ from tensift.solvers import (
     solve_paper,
     solve_path,
 )
-from tensift.solvers import _checkpoint as checkpoints
 from tensift.solvers._exact import solve_exact_block
 from tensift.solvers._workers import blocks_of
 
@@ -198,7 +198,8 @@ KILLED = """
 import sys, time
 import numpy as np
 from tensift.gram import GramTensor
-from tensift.solvers import _checkpoint, solve_paper, solve_path
+from tensift import _checkpoint
+from tensift.solvers import solve_paper, solve_path
 
 _checkpoint._SECONDS, _checkpoint._SHARE = 0, np.inf
 

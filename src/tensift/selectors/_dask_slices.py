@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._checkpoint import fingerprint
 from tensift._stacks import diagonal_of
 from tensift._threads import one_blas_thread
 from tensift.gram import GramTensor, Moments
@@ -18,7 +19,6 @@ from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import LocalSlices, Slices
 from tensift.solvers import CriticalPenalties, PathSolution, Solution, critical_penalties
-from tensift.solvers._checkpoint import fingerprint
 from tensift.solvers._path import PathRows, solve_row
 from tensift.solvers._problem import column_norms
 from tensift.sources._dask_moments import DaskMoments, joined_gram

@@ -11,8 +11,8 @@ from threading import Event, Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift._checkpoint import Checkpoint, fingerprint
 from tensift.gram import GramTensor
-from tensift.solvers._checkpoint import Checkpoint, fingerprint
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
 from tensift.solvers._workers import Stack, blocks_of, run_tasks

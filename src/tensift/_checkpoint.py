@@ -50,7 +50,7 @@ class Checkpoint:
         found = held["fingerprint"]
         if found.shape != () or found.dtype.kind != "U" or str(found) != self.fingerprint:
             raise ValueError(
-                f"checkpoint {self.path} is of other data, another grid, other parameters or "
+                f"checkpoint {self.path} is of other data, other parameters or "
                 "another version of tensift; remove it, or give another file"
             )
         for name, array in self.arrays.items():
