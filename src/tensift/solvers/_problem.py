@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._namespace import is_complex, is_device_array, namespace_of
 from tensift._stacks import squared_modulus
 from tensift.gram._tensor import GramTensor
 
@@ -25,7 +27,8 @@ class SliceProblems:
     gram : GramTensor
         The Gram matrices ``S``.
     lam, eta : float or ndarray of shape (p,)
-        Weights of the column norms and of the trace, for all slices or for each.
+        Weights of the column norms and of the trace, for all slices or for each. Arrays are of
+        the kind of the Gram matrices.
     ridge : float, default=0.0
         Weight of the squares. The paper adds it to its update, not to its objective.
 
@@ -47,7 +50,7 @@ class SliceProblems:
     def __getitem__(self, index: slice | NDArray) -> SliceProblems:
         """The problems of some of the slices."""
         lam, eta = (
-            weight[index] if isinstance(weight, np.ndarray) else weight
+            weight[index] if isinstance(weight, np.ndarray) or is_device_array(weight) else weight
             for weight in (self.lam, self.eta)
         )
         return SliceProblems(self.gram[index], lam, eta, self.ridge)
@@ -59,6 +62,8 @@ class SliceProblems:
         norms = column_norms(operators) if norms is None else norms
         factor = self.gram.array
         reconstructed = operators @ factor  # A F or A S
+        if is_device_array(factor):
+            return self._value_on_device(operators, reconstructed, norms)
         if self.gram.thin:
             fit = np.sum((factor.conj() * reconstructed).real, axis=(1, 2))
             energy = np.sum(squared_modulus(reconstructed), axis=(1, 2))
@@ -69,7 +74,34 @@ class SliceProblems:
         loss = self.gram.trace() - 2 * fit + energy + self.ridge * np.sum(norms**2, axis=1)
         return loss + self.lam * norms.sum(axis=1) + self.eta * trace
 
+    def _value_on_device(self, operators: Any, reconstructed: Any, norms: Any) -> Any:
+        """The same for device arrays."""
+        xp = namespace_of(operators)
+        if self.gram.thin:
+            loss = _inner(reconstructed, reconstructed - 2 * self.gram.array)
+        else:
+            loss = _inner(operators, reconstructed) - 2 * _trace(reconstructed)
+        loss = self.gram.trace() + loss + self.ridge * xp.sum(norms * norms, axis=1)
+        return loss + self.lam * xp.sum(norms, axis=1) + self.eta * _trace(operators)
 
-def column_norms(operators: NDArray) -> NDArray[np.float64]:
+
+def column_norms(operators: Any) -> Any:
     """Euclidean norms of the columns of every operator, ``(p, q)``."""
+    if is_device_array(operators):
+        return namespace_of(operators).linalg.vector_norm(operators, axis=1)
     return np.sqrt(np.einsum("pij,pij->pj", operators.conj(), operators).real)
+
+
+def _inner(one: Any, other: Any) -> Any:
+    """Real inner products of device arrays, matrix by matrix."""
+    xp = namespace_of(one)
+    flat = (one.shape[0], one.shape[1] * one.shape[2])
+    return _real(xp.vecdot(xp.reshape(one, flat), xp.reshape(other, flat)))
+
+
+def _trace(matrices: Any) -> Any:
+    return _real(namespace_of(matrices).linalg.trace(matrices))
+
+
+def _real(values: Any) -> Any:
+    return namespace_of(values).real(values) if is_complex(values) else values

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._namespace import device_of, is_device_array, namespace_of
 from tensift.solvers._low_rank import LowRank
 from tensift.solvers._problem import column_norms
 
@@ -18,6 +20,8 @@ __all__ = ["Solution"]
 @dataclass(frozen=True)
 class Solution:
     """Operators of a stack of slices, and how each was reached.
+
+    Arrays are of the kind that the solver was given: NumPy's, or all of another library.
 
     Attributes
     ----------
@@ -60,11 +64,20 @@ class Solution:
     @property
     def n_iter(self) -> NDArray[np.intp]:
         """The number of steps every slice took."""
+        if is_device_array(self.objective_path):
+            xp = namespace_of(self.objective_path)
+            return xp.sum(xp.astype(~xp.isnan(self.objective_path), xp.int64), axis=1)
         return np.count_nonzero(~np.isnan(self.objective_path), axis=1)
 
     @property
     def objective(self) -> NDArray[np.float64]:
         """The objective of every slice at the end."""
+        if is_device_array(self.objective_path):
+            path = self.objective_path
+            xp = namespace_of(path)
+            steps = xp.arange(path.shape[1], device=device_of(path), dtype=xp.int64)
+            last = steps == self.n_iter[:, None] - 1
+            return xp.sum(xp.where(last, path, xp.zeros_like(path)), axis=1)
         return self.objective_path[np.arange(len(self.objective_path)), self.n_iter - 1]
 
     @property
@@ -72,6 +85,10 @@ class Solution:
         """How far above its bound a slice can be at most, as a share of its objective."""
         if self.dual is None:
             return None
+        if is_device_array(self.dual):
+            xp = namespace_of(self.dual)
+            tiny = float(xp.finfo(self.dual.dtype).smallest_normal)
+            return (self.objective - self.dual) / xp.clip(xp.abs(self.objective), min=tiny)
         size = np.maximum(np.abs(self.objective), np.finfo(float).tiny)
         return (self.objective - self.dual) / size
 
@@ -79,19 +96,11 @@ class Solution:
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:
         """Solutions of consecutive slices as one."""
         steps = max(part.objective_path.shape[1] for part in parts)
-        paths = [
-            np.pad(
-                part.objective_path,
-                ((0, 0), (0, steps - part.objective_path.shape[1])),
-                constant_values=np.nan,
-            )
-            for part in parts
-        ]
         return cls(
             found=_joined([part.found for part in parts]),
-            objective_path=np.concatenate(paths),
-            converged=np.concatenate([part.converged for part in parts]),
-            dual=None if parts[0].dual is None else np.concatenate([part.dual for part in parts]),
+            objective_path=_concat([_lengthened(part.objective_path, steps) for part in parts]),
+            converged=_concat([part.converged for part in parts]),
+            dual=None if parts[0].dual is None else _concat([part.dual for part in parts]),
         )
 
 
@@ -99,4 +108,16 @@ def _joined(parts: Sequence[NDArray | LowRank]) -> NDArray | LowRank:
     factors = [part for part in parts if isinstance(part, LowRank)]
     if len(factors) == len(parts):
         return LowRank.concatenate(factors)
-    return np.concatenate([part.dense() if isinstance(part, LowRank) else part for part in parts])
+    return _concat([part.dense() if isinstance(part, LowRank) else part for part in parts])
+
+
+def _lengthened(path: Any, steps: int) -> Any:
+    """Paths of objectives with NaN after their ends."""
+    xp = namespace_of(path)
+    shape = (path.shape[0], steps - path.shape[1])
+    rest = xp.full(shape, float("nan"), dtype=path.dtype, device=device_of(path))
+    return xp.concat([path, rest], axis=1)
+
+
+def _concat(arrays: Sequence[Any]) -> Any:
+    return namespace_of(*arrays).concat(list(arrays))

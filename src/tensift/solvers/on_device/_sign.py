@@ -9,12 +9,15 @@ what is next to nothing: that, not the distance of eigenvalues from zero, decide
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
+
+from tensift._stacks import adjoint
 
 __all__ = ["certified_split", "psd_part", "sign", "sign_steps", "split"]
 
@@ -57,10 +60,9 @@ def psd_part(matrices: Array, accuracy: float = 1e-9) -> Array:
     array([[2., 0.],
            [0., 0.]])
     """
-    xp = array_namespace(matrices)
     quarter = sign(matrices, accuracy, scale=0.25)  # with both halvings in it
     half = (quarter + 0.25 * _identity(matrices)) @ matrices
-    return half + _adjoint(xp, half)
+    return half + adjoint(half)
 
 
 def split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Array]:
@@ -85,15 +87,14 @@ def certified_split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Arr
     What is left is rounding, some units of the last place of the matrix's norm. The parts of
     `split` are cheaper by two products and may be indefinite by the accuracy.
     """
-    xp = array_namespace(matrices)
     half = sign(matrices, accuracy, scale=0.5)
     modulus = half @ matrices
-    modulus = modulus + _adjoint(xp, modulus)
+    modulus = modulus + adjoint(modulus)
     keep = half + 0.5 * _identity(matrices)
     kept = keep @ modulus
     positive = kept @ keep
-    positive = 0.5 * (positive + _adjoint(xp, positive))
-    return positive, positive + modulus - (kept + _adjoint(xp, kept))
+    positive = 0.5 * (positive + adjoint(positive))
+    return positive, positive + modulus - (kept + adjoint(kept))
 
 
 def sign(matrices: Array, accuracy: float = 1e-9, *, scale: float = 1.0) -> Array:
@@ -132,7 +133,8 @@ def sign(matrices: Array, accuracy: float = 1e-9, *, scale: float = 1.0) -> Arra
 
 def sign_steps(accuracy: float, precision: str = "double") -> int:
     """The number of polynomials that `sign` composes for an accuracy; three products each."""
-    return len(_composition(max(accuracy, _FINEST[precision]), _MARGIN[precision]).coefficients)
+    accuracy = _rounded_down(accuracy, precision)
+    return len(_composition(accuracy, _MARGIN[precision]).coefficients)
 
 
 @dataclass(frozen=True)
@@ -162,31 +164,43 @@ def _steps(matrices: Array, accuracy: float) -> _Composition:
     xp = array_namespace(matrices)
     single = xp.finfo(matrices.dtype).bits == 32
     precision = "single" if single else "double"
-    return _composition(max(float(accuracy), _FINEST[precision]), _MARGIN[precision])
+    return _composition(_rounded_down(accuracy, precision), _MARGIN[precision])
+
+
+def _rounded_down(accuracy: float, precision: str) -> float:
+    """One of few accuracies, so that polynomials are computed once for each of them."""
+    if not 0 < accuracy < 1:
+        raise ValueError(f"accuracy must be between 0 and 1; got {accuracy}")
+    wanted = max(float(accuracy), _FINEST[precision])
+    return float(10 ** (math.floor(4 * math.log10(wanted) + 1e-9) / 4))
 
 
 @lru_cache(maxsize=64)
 def _composition(accuracy: float, margin: float) -> _Composition:
     """The shortest composition with ``x |1 - f(x)| / 2 <= accuracy`` on ``[0, 1]``."""
     grid = np.geomspace(accuracy / 10, 1, 20_001)
-    best, best_rank = None, (_MOST_STEPS + 1, 0.0)
+    best, best_rank = _Composition(()), (_MOST_STEPS + 1, 0.0)
     # Where |x| is below `low` the sign may be anything between 0 and 1, so `low` may be well above
     # the accuracy.
-    for low in accuracy * np.geomspace(2, 40, 8):
+    for low in (accuracy * np.geomspace(2, 40, 8)).tolist():
         steps = _shortest(min(low, 0.5), margin, accuracy)
         error = float(np.max(grid * np.abs(1 - steps(grid)))) / 2
         rank = (len(steps.coefficients), error)
         if error <= accuracy and rank < best_rank:
             best, best_rank = steps, rank
-    if best is None:
-        raise ValueError(f"accuracy must be between 0 and 1; got {accuracy}")
     return best
+
+
+@lru_cache(maxsize=8)
+def composition_for(low: float, accuracy: float) -> _Composition:
+    """The composition that brings ``[low, 1]`` within `accuracy` of 1, as far as numbers allow."""
+    return _shortest(low, _MARGIN["double" if accuracy < 1e-9 else "single"], accuracy)
 
 
 def _shortest(low: float, margin: float, accuracy: float) -> _Composition:
     """Best polynomials one after the other, until ``[low, 1]`` is within 2 `accuracy` of 1."""
     high = 1 + margin
-    coefficients = []
+    coefficients: list[tuple[float, float, float]] = []
     while len(coefficients) < _MOST_STEPS:
         lower = max(low, _NARROWEST * high)
         a, b, c = _best_polynomial(lower, high)
@@ -224,8 +238,3 @@ def _best_polynomial(low: float, high: float) -> tuple[float, float, float]:
 def _identity(matrices: Array) -> Array:
     xp = array_namespace(matrices)
     return xp.eye(matrices.shape[-1], dtype=matrices.dtype, device=device(matrices))
-
-
-def _adjoint(xp: Any, matrices: Array) -> Array:
-    swapped = xp.linalg.matrix_transpose(matrices)
-    return xp.conj(swapped) if xp.isdtype(swapped.dtype, "complex floating") else swapped

@@ -1,0 +1,284 @@
+"""The authors' iteration where the arrays are: inverses and products, no eigenvectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._namespace import device_of, is_complex, moved_to, namespace_of, to_numpy
+from tensift._stacks import adjoint, diagonal_of
+from tensift._warnings import warn_user
+from tensift.gram._tensor import GramTensor
+from tensift.solvers._problem import SliceProblems, column_norms
+from tensift.solvers._solution import Solution
+from tensift.solvers.on_device._sign import psd_part
+
+__all__ = ["solve_paper_on_device"]
+
+_ACCURACY = 1e-10  # of projections, where operators have eigenvalues up to one
+# Positive and negative parts annihilate one another. By how much a product may be off, as a share
+# of the squared norm, before projections count as failed; in units of the last place.
+_FAILURE = 2.0**20
+
+
+def solve_paper_on_device(
+    problems: SliceProblems,
+    *,
+    ridge: float,
+    smoothing: float = float(np.finfo(float).eps),
+    tol: float = 1e-5,
+    relative: bool = False,
+    max_iter: int = 100,
+    watch_conjugate: bool = False,
+    callback: Callable[[int], None] | None = None,
+) -> Solution:
+    """Run Algorithm 1 of the paper on every slice, in functions of the array API standard.
+
+    The steps and the parameters are those of `solve_paper`. Projections onto the cone are made of
+    products alone (`psd_part`), so nothing but a handful of numbers a slice leaves the device:
+    what decides who goes on.
+
+    Parameters
+    ----------
+    problems : SliceProblems
+        The slices to solve, their Gram matrices in any array of the standard.
+    ridge, smoothing, tol, relative, max_iter, watch_conjugate
+        As in `solve_paper`.
+    callback : callable, optional
+        Called with the number of slices finished so far.
+
+    Returns
+    -------
+    Solution
+        Of arrays of the same kind, on the same device.
+
+    Warns
+    -----
+    UserWarning
+        If products failed to project some matrices, which were then decomposed by the library's
+        own ``eigh``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.gram import GramTensor
+    >>> from tensift.solvers import SliceProblems
+    >>> from tensift.solvers.on_device import solve_paper_on_device
+    >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
+    >>> solution = solve_paper_on_device(SliceProblems(gram, lam=2.0, eta=1.0), ridge=1e-3)
+    >>> np.round(solution.operators[0], 3) + 0.0
+    array([[0.833, 0.   ],
+           [0.   , 0.   ]])
+    """
+    problems = SliceProblems(
+        GramTensor(problems.gram.dense(), thin=False),
+        lam=_plain(problems.lam),
+        eta=_plain(problems.eta),
+        ridge=float(problems.ridge),
+    )
+    gram = problems.gram.array
+    xp = namespace_of(gram)
+    n_slices = gram.shape[0]
+    watch_conjugate = watch_conjugate and is_complex(gram)
+
+    stack = _Stack.of(problems)
+    left: list[tuple[NDArray, Any]] = []  # slices that are done, with their operators
+    path: list[NDArray] = []
+    converged = np.zeros(n_slices, bool)
+    going = np.ones(n_slices, bool)  # of the slices in the stack
+    previous = np.full(n_slices, np.inf)
+    norm, n_failures = 1.0, 0
+    for step in range(max_iter):
+        active = stack.index[going]
+        weights = stack.weights(float(smoothing), float(ridge))
+        free = _unconstrained(stack.problems, weights)
+        current, facts = _projected(stack.problems, free, norm, watch_conjugate)
+        failed = going & ~facts.sound
+        if failed.any():
+            n_failures += int(np.count_nonzero(failed))
+            current, facts = _decomposed(stack.problems, free, current, failed, watch_conjugate)
+        # The next projection is made as accurate as this one's norm demands.
+        norm = float(facts.norm[going].max())
+        path.append(np.full(n_slices, np.nan))
+        path[-1][active] = facts.value[going]
+        value = facts.watched
+        with np.errstate(invalid="ignore"):
+            change = np.abs(value - previous)
+        stopped = going & (change < (tol * np.abs(value) if relative else tol))
+        ended = stopped if step + 1 < max_iter else going
+        converged[stack.index[stopped]] = True
+        stack = stack.stepped(current, ended)
+        previous, going = value, going & ~ended
+        if ended.any():
+            if callback is not None:
+                callback(n_slices - int(np.count_nonzero(going)))
+            if not going.any():
+                break
+            stack, going, previous = stack.compressed(going, previous, left)
+    left.append((stack.index, stack.operators))
+    if n_failures:
+        warn_user(
+            f"{n_failures} projections onto the cone were made by the library's own eigh, since "
+            "products failed; products of full precision are needed (no TF32)"
+        )
+    order = np.argsort(np.concatenate([index for index, _ in left]))
+    operators = xp.concat([part for _, part in left])
+    if len(left) > 1:
+        operators = xp.take(operators, moved_to(gram, order), axis=0)
+    real = xp.linalg.vector_norm(operators[:1, :1, :1]).dtype
+    return Solution(
+        operators,
+        moved_to(gram, np.stack(path, axis=1), real),
+        moved_to(gram, converged),
+    )
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the host is told about a step, a number a slice each."""
+
+    value: NDArray  # the objective
+    watched: NDArray  # the value that decides when to stop
+    norm: NDArray  # of the matrices that were projected
+    sound: NDArray[np.bool_]  # whether the projection is one
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """Slices that are stepped together, and the operators of those among them that have ended."""
+
+    problems: SliceProblems
+    norms: Any
+    operators: Any
+    index: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, problems: SliceProblems) -> _Stack:
+        gram = problems.gram.array
+        norms = column_norms(gram)
+        half = namespace_of(gram).full_like(norms, 0.5)  # of half the identity
+        return cls(problems, half, gram, np.arange(gram.shape[0]))
+
+    def weights(self, smoothing: float, ridge: float) -> Any:
+        """Weights of the columns, ``(p, q)`` (equation `W`)."""
+        xp = namespace_of(self.norms)
+        root = xp.sqrt(self.norms * self.norms + smoothing)
+        return _column(self.problems.lam) / (2 * root) + ridge
+
+    def stepped(self, current: Any, ended: NDArray[np.bool_]) -> _Stack:
+        """The stack after a step, with the operators of slices that end with it."""
+        operators = self.operators
+        if ended.all():
+            operators = current
+        elif ended.any():
+            xp = namespace_of(current)
+            mask = moved_to(current, ended)[:, None, None]
+            operators = xp.where(mask, current, operators)
+        return replace(self, norms=column_norms(current), operators=operators)
+
+    def compressed(
+        self, going: NDArray[np.bool_], previous: NDArray, left: list[tuple[NDArray, Any]]
+    ) -> tuple[_Stack, NDArray[np.bool_], NDArray]:
+        """Without the slices that have ended, once they are half of the stack.
+
+        A stack is halved, and filled up with slices that have ended: libraries that compile for
+        each shape then meet few shapes.
+        """
+        size = len(going)
+        while np.count_nonzero(going) <= (size + 1) // 2 < size:
+            size = (size + 1) // 2
+        if size == len(going):
+            return self, going, previous
+        ended = np.flatnonzero(~going)
+        out = ended[: len(going) - size]
+        kept = np.setdiff1d(np.arange(len(going)), out)
+        left.append((self.index[out], self._take(self.operators, out)))
+        problems = SliceProblems(
+            GramTensor(self._take(self.problems.gram.array, kept), thin=False),
+            lam=self._take(self.problems.lam, kept),
+            eta=self._take(self.problems.eta, kept),
+            ridge=self.problems.ridge,
+        )
+        norms, operators = (self._take(array, kept) for array in (self.norms, self.operators))
+        return (
+            _Stack(problems, norms, operators, self.index[kept]),
+            going[kept],
+            previous[kept],
+        )
+
+    def _take(self, array: Any, index: NDArray) -> Any:
+        if not getattr(array, "ndim", 0):
+            return array  # one penalty for all slices
+        xp = namespace_of(self.norms)
+        return xp.take(array, moved_to(self.norms, index), axis=0)
+
+
+def _projected(
+    problems: SliceProblems, free: Any, norm: float, watch_conjugate: bool
+) -> tuple[Any, _Facts]:
+    """PSD parts of `free` by products, and what is to be known of them."""
+    current = psd_part(free, _ACCURACY / max(norm, 1.0))
+    return current, _facts(problems, free, current, watch_conjugate)
+
+
+def _decomposed(
+    problems: SliceProblems,
+    free: Any,
+    current: Any,
+    failed: NDArray[np.bool_],
+    watch_conjugate: bool,
+) -> tuple[Any, _Facts]:
+    """The same, with the projections that failed made by the library's eigenvectors."""
+    xp = namespace_of(free)
+    index = np.flatnonzero(failed)
+    values, vectors = xp.linalg.eigh(xp.take(free, moved_to(free, index), axis=0))
+    parts = (vectors * xp.clip(values, min=0.0)[:, None, :]) @ adjoint(vectors)
+    place = np.zeros(len(failed), int)
+    place[index] = np.arange(len(index))
+    spread = xp.take(parts, moved_to(free, place), axis=0)
+    current = xp.where(moved_to(free, failed)[:, None, None], spread, current)
+    return current, _facts(problems, free, current, watch_conjugate)
+
+
+def _facts(problems: SliceProblems, free: Any, current: Any, watch_conjugate: bool) -> _Facts:
+    """Objectives, and whether positive and negative parts annihilate one another; one transfer."""
+    xp = namespace_of(free)
+    norms = column_norms(current)
+    value = problems.value(current, norms)
+    watched = problems.value(xp.conj(current), norms) if watch_conjugate else value
+    norm = xp.linalg.vector_norm(free, axis=(-2, -1))
+    product = xp.linalg.vector_norm(current @ (current - free), axis=(-2, -1))
+    host = to_numpy(xp.stack([value, watched, norm, product]))
+    limit = _FAILURE * float(xp.finfo(free.dtype).eps)
+    with np.errstate(over="ignore"):
+        sound = host[3] <= limit * host[2] ** 2
+    return _Facts(host[0], host[1], host[2], sound)
+
+
+def _unconstrained(problems: SliceProblems, weights: Any) -> Any:
+    """Hermitian part of ``(S - eta/2 I) (S + D)^-1``, ``D = diag(weights)`` (`Derivative of A`)."""
+    gram, half_eta = problems.gram.array, _column(problems.eta) / 2
+    xp = namespace_of(gram)
+    identity = xp.eye(gram.shape[-1], dtype=weights.dtype, device=device_of(gram))
+    inverse = xp.linalg.inv(gram + identity * weights[:, None, :])
+    inverse = 0.5 * (inverse + adjoint(inverse))
+    # Off the diagonal, a scaling of the inverse; on it, without cancellation, as in `solve_paper`.
+    fitted = xp.linalg.vecdot(inverse, gram)
+    diagonal = fitted - half_eta * diagonal_of(inverse)
+    half = -0.5 * (weights + half_eta)
+    scaled = inverse * (half[:, :, None] + half[:, None, :])
+    return xp.where(identity > 0, diagonal[:, :, None], scaled)
+
+
+def _plain(penalty: Any) -> Any:
+    """Penalties that go with any array: arrays, or Python's own numbers."""
+    return penalty if getattr(penalty, "ndim", 0) else float(penalty)
+
+
+def _column(penalty: Any) -> Any:
+    """A penalty of every slice, so that it goes with ``(p, q)``."""
+    return penalty[:, None] if getattr(penalty, "ndim", 0) else penalty
