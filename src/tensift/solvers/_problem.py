@@ -49,11 +49,11 @@ class SliceProblems:
 
     def __getitem__(self, index: slice | NDArray) -> SliceProblems:
         """The problems of some of the slices."""
-        lam, eta = (
-            weight[index] if isinstance(weight, np.ndarray) or is_device_array(weight) else weight
-            for weight in (self.lam, self.eta)
-        )
-        return SliceProblems(self.gram[index], lam, eta, self.ridge)
+
+        def taken(weight: Any) -> Any:
+            return weight[index] if getattr(weight, "ndim", 0) else weight
+
+        return SliceProblems(self.gram[index], taken(self.lam), taken(self.eta), self.ridge)
 
     def value(
         self, operators: NDArray, norms: NDArray[np.float64] | None = None
