@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import tensift
-from tensift.cli import _compare, _demo, _info, _paper, _report, _select
+from tensift.cli import _compare, _demo, _info, _paper, _plan, _report, _select
 from tensift.cli._console import Console
 
 __all__ = ["main"]
@@ -21,6 +21,7 @@ examples:
   tensift select eeg.mat -k 8 --feature-mode 0   the 8 best channels
   tensift report images.npy -k 100          the same as a page for the browser
   tensift compare images.npy -k 100         which method to choose, on your own data
+  tensift plan --shape 64,64 --samples 1e6  memory and time of a job before it is run
 
 "tensift COMMAND --help" explains a command. Data are tensors, samples first:
 (n, d_1, ..., d_m). Feature modes are counted from 0.
@@ -82,7 +83,7 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tensift {tensift.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (_select, _report, _compare, _info, _paper, _demo):
+    for command in (_select, _report, _compare, _info, _plan, _paper, _demo):
         command.add_parser(commands)
     return parser
 

@@ -2,6 +2,7 @@
 
 from tensift.plan._cache import cache_file, this_machine
 from tensift.plan._calibration import calibrate, example_machine
+from tensift.plan._file import numbers_of_file
 from tensift.plan._job import Job, make_job
 from tensift.plan._layout import Layout
 from tensift.plan._machine import Curve, Machine, SolveRates
@@ -24,6 +25,7 @@ __all__ = [
     "estimate",
     "example_machine",
     "make_job",
+    "numbers_of_file",
     "plan_job",
     "sampling_error",
     "this_machine",

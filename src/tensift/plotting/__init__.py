@@ -8,6 +8,7 @@ from tensift.plotting._convergence import ConvergenceDisplay
 from tensift.plotting._energy import EnergyDisplay
 from tensift.plotting._evaluation import EvaluationDisplay
 from tensift.plotting._path import PathDisplay
+from tensift.plotting._plan import PlanDisplay
 from tensift.plotting._reconstruction import ReconstructionDisplay
 from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "EnergyDisplay",
     "EvaluationDisplay",
     "PathDisplay",
+    "PlanDisplay",
     "ReconstructionDisplay",
     "ScoreCurveDisplay",
     "ScoreMapDisplay",

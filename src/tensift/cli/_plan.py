@@ -1,0 +1,256 @@
+"""``tensift plan``: memory, time and bottleneck of a job before it is run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tensift.cli._arguments import names, positive_int
+from tensift.cli._console import Console
+from tensift.cli._figures import FORMATS, figure_for_file, save_figure
+from tensift.cli._output import OutputFolder
+from tensift.datasets._stored import _available_memory
+from tensift.plan import Machine, Plan, cache_file, numbers_of_file, plan_job, this_machine
+from tensift.plan._units import as_bytes, as_count, as_rate, as_shape, format_bytes, format_seconds
+from tensift.plotting import PlanDisplay
+from tensift.plotting._matplotlib import require_matplotlib
+
+__all__ = ["add_parser", "run"]
+
+_FILES = ("plan.txt", "plan.json", *(f"plan.{suffix}" for suffix in FORMATS))
+
+_DESCRIPTION = """\
+Say what a job will take before it is run: memory, time by stage, the bottleneck, and what to
+change. Times are counts of what is read, multiplied and solved, at rates that are measured on
+this machine once, in about ten seconds, and kept.
+"""
+
+_EPILOG = """\
+examples:
+  tensift plan --shape 64,64 --samples 1e6
+  tensift plan --file images.npy --transform dft --orientation 1
+  tensift plan --file images.npy --samples 1e9        as many samples of that kind
+  tensift plan --shape 64,64 --samples 1e6 --grid 25 --solver exact
+  tensift plan --shape 256,256 --samples 1e9 --workers 100 --cores 16 \\
+      --memory-per-worker 64GB --read-bandwidth 1GB/s --figure plan.png
+  tensift plan --calibrate                            measure this machine anew
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "plan",
+        help="memory and time of a job before it is run, and what to change",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    _add_job_arguments(parser.add_argument_group("job"))
+    _add_place_arguments(parser.add_argument_group("where it runs"))
+    _add_output_arguments(parser.add_argument_group("output"))
+
+
+def _add_job_arguments(group: Any) -> None:
+    group.add_argument(
+        "--shape", type=_checked(as_shape), metavar="D1,D2,...", help="the shape of one sample"
+    )
+    group.add_argument(
+        "--samples", type=_checked(as_count, least=2), metavar="N", help="how many: 50000 or 1e6"
+    )
+    group.add_argument(
+        "--file", type=Path, metavar="FILE",
+        help="take shape, type and number of samples from the header of this file",
+    )  # fmt: skip
+    group.add_argument("--variable", metavar="NAME", help="which array of the file")
+    group.add_argument(
+        "--sample-axis", type=int, metavar="AXIS", help="the axis of the file's samples"
+    )
+    group.add_argument(
+        "--orientation", type=int, metavar="MODE", default=0,
+        help="the mode that is reconstructed (default: 0); all are compared",
+    )  # fmt: skip
+    group.add_argument(
+        "--transform", type=names, metavar="NAME", default=["identity"],
+        help="identity, dft, dct, haar, eigen, random or matrix; separated by commas, one for each "
+        "other mode (default: identity)",
+    )  # fmt: skip
+    group.add_argument("--solver", choices=("paper", "exact"), default="paper")
+    group.add_argument("--dtype", help="of the stored samples (default: float32)")
+    group.add_argument(
+        "--grid", type=positive_int, metavar="CELLS", default=1,
+        help="pairs of penalties: 25 is the default grid of a path (default: 1, a fit)",
+    )  # fmt: skip
+    group.add_argument(
+        "--steps", type=float, metavar="N",
+        help="steps of a slice, if you know them from a smaller run (default: what is usual)",
+    )  # fmt: skip
+
+
+def _add_place_arguments(group: Any) -> None:
+    group.add_argument(
+        "--workers", type=positive_int, default=1, metavar="N",
+        help="of a Dask cluster (default: 1, this process)",
+    )  # fmt: skip
+    group.add_argument(
+        "--cores", type=positive_int, default=1, metavar="N", help="of each worker (default: 1)"
+    )
+    group.add_argument(
+        "--memory-per-worker", type=_checked(as_bytes), metavar="SIZE",
+        help="such as 4GB (default: what is free here, for this process; no limit for a cluster)",
+    )  # fmt: skip
+    group.add_argument(
+        "--read-bandwidth", type=_checked(as_rate), metavar="MB/s",
+        help="of each worker: 500 or 2GB/s (default: that of the disk of temporary files)",
+    )  # fmt: skip
+    group.add_argument(
+        "--network", type=_checked(as_rate), metavar="MB/s", default=1.25e9,
+        help="between workers (default: 1250, ten gigabits a second)",
+    )  # fmt: skip
+    group.add_argument("--chunk", type=_checked(as_count), metavar="N", help="samples of a chunk")
+    group.add_argument(
+        "--in-memory", action="store_true", help="samples are an array in memory: nothing is read"
+    )
+    group.add_argument("--calibrate", action="store_true", help="measure this machine anew")
+
+
+def _add_output_arguments(group: Any) -> None:
+    group.add_argument("--json", action="store_true", help="print everything as JSON")
+    group.add_argument(
+        "--figure", type=Path, metavar="FILE", help="draw the stages: .png, .svg or .pdf"
+    )
+    group.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER",
+        help="write plan.txt, plan.json and plan.png there",
+    )  # fmt: skip
+    group.add_argument("--overwrite", action="store_true", help="replace earlier files")
+    group.add_argument("--quiet", action="store_true", help="say nothing of what is measured")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Run the command."""
+    if arguments.calibrate and arguments.shape is None and arguments.file is None:
+        _show_rates(_machine(arguments, console))
+        return
+    if arguments.output is not None or arguments.figure is not None:
+        require_matplotlib()
+    numbers = _numbers(arguments)
+    if arguments.figure is not None and _suffix(arguments.figure) not in FORMATS:
+        raise ValueError(f"--figure {arguments.figure}: the name must end in .png, .svg or .pdf")
+    plan = plan_job(
+        **numbers,
+        orientation=arguments.orientation,
+        transform=arguments.transform,
+        solver=arguments.solver,
+        grid=arguments.grid,
+        steps=arguments.steps,
+        workers=arguments.workers,
+        cores=arguments.cores,
+        memory=_memory(arguments),
+        read_bandwidth=_rate(arguments.read_bandwidth),
+        network=_rate(arguments.network),
+        chunk=arguments.chunk,
+        in_memory=arguments.in_memory,
+        machine=_machine(arguments, console),
+    )
+    _write(arguments, plan)
+    print(json.dumps(plan.to_dict(), indent=2) if arguments.json else plan)
+
+
+def _checked(parse: Callable[..., Any], **options: Any) -> Callable[[str], Any]:
+    """A type of arguments: its errors are argparse's, which name the option."""
+
+    def checked(text: str) -> Any:
+        try:
+            return parse(text, "the value", **options)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return checked
+
+
+def _rate(bandwidth: float | None) -> Any:
+    """As `plan_job` takes it: with its unit."""
+    return None if bandwidth is None else f"{bandwidth:.0f}B/s"
+
+
+def _numbers(arguments: argparse.Namespace) -> dict[str, Any]:
+    found: dict[str, Any] = {"dtype": "float32"}
+    if arguments.file is not None:
+        found = numbers_of_file(
+            arguments.file, variable=arguments.variable, sample_axis=arguments.sample_axis
+        )
+    for name in ("shape", "samples", "dtype"):
+        if getattr(arguments, name) is not None:
+            found[name] = getattr(arguments, name)
+    missing = [f"--{name}" for name in ("shape", "samples") if name not in found]
+    if missing:
+        raise ValueError(f"give {' and '.join(missing)}, or --file with a data file")
+    return found
+
+
+def _memory(arguments: argparse.Namespace) -> int | None:
+    if arguments.memory_per_worker is not None or arguments.workers > 1:
+        memory: int | None = arguments.memory_per_worker
+        return memory
+    return _available_memory()
+
+
+def _machine(arguments: argparse.Namespace, console: Console) -> Machine:
+    def say(text: str) -> None:
+        if not console.quiet:
+            print(f"tensift: {text}", file=sys.stderr)
+
+    return this_machine(renew=arguments.calibrate, say=say)
+
+
+def _show_rates(machine: Machine) -> None:
+    print(f"kept in   {cache_file()}")
+    print(f"cores     {machine.cores}")
+    read = machine.read_bandwidth
+    print(f"reading   {'not known' if read is None else f'{format_bytes(read)}/s'}")
+    print(f"adding    {format_bytes(machine.copy_bandwidth)}/s")
+    for name, curve in machine.moments.items():
+        rates = ", ".join(
+            f"{format_bytes(4 / seconds)}/s at q = {size}"
+            for size, seconds in zip(curve.sizes, curve.seconds, strict=True)
+        )
+        print(f"moments   {name}: {rates} (as float32)")
+    for name, rates_of in machine.solve.items():
+        curve = rates_of.step
+        steps = ", ".join(
+            f"{format_seconds(seconds)} at q = {size}"
+            for size, seconds in zip(curve.sizes, curve.seconds, strict=True)
+        )
+        print(f"a step    {name}: {steps}")
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.lower().removeprefix(".")
+
+
+def _write(arguments: argparse.Namespace, plan: Plan) -> None:
+    if arguments.figure is not None:
+        path: Path = arguments.figure
+        with OutputFolder(path.parent, [path.name], overwrite=arguments.overwrite) as output:
+            _draw(output, path.name, plan)
+    if arguments.output is not None:
+        with OutputFolder(arguments.output, _FILES, overwrite=arguments.overwrite) as output:
+            output.write_text("plan.txt", f"{plan}\n")
+            output.write_text("plan.json", json.dumps(plan.to_dict(), indent=2) + "\n")
+            _draw(output, "plan.png", plan)
+
+
+def _draw(output: OutputFolder, name: str, plan: Plan) -> None:
+    with figure_for_file() as figure:
+        figure.set_layout_engine("constrained")
+        figure.set_size_inches(7.5, 1.8 + 0.3 * (len(plan.orientations) + len(plan.scaling)))
+        PlanDisplay.from_plan(plan, ax=figure.subplots())
+        suffix = os.path.splitext(name)[1].lower().removeprefix(".")
+        output.write(name, lambda stream: save_figure(figure, stream, suffix))
