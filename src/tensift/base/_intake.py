@@ -6,12 +6,19 @@ from collections.abc import Sequence
 
 from numpy.typing import NDArray
 
+from tensift._stacks import squared_modulus
 from tensift.algebra._bases import self_correlation
 from tensift.base._data_checks import check_magnitude
 from tensift.base._samples import check_finite
 from tensift.gram import Moments, Orientation
 
-__all__ = ["add_all", "correlations_of_chunk", "moments_of_chunk"]
+__all__ = [
+    "add_all",
+    "correlations_of_chunk",
+    "energies_of",
+    "energies_of_chunk",
+    "moments_of_chunk",
+]
 
 
 def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:
@@ -25,6 +32,25 @@ def correlations_of_chunk(
     """Uncentred self-correlations of some modes of a chunk of samples."""
     samples = _checked(chunk, feature_shape)
     return [self_correlation(samples, mode + 1) for mode in modes]
+
+
+def energies_of_chunk(
+    chunk: NDArray, orientation: Orientation, mean: NDArray, operators: NDArray
+) -> list[NDArray]:
+    """The energy of a chunk of samples, and what operators of the kept slices miss of it."""
+    samples = _checked(chunk, orientation.feature_shape)
+    return energies_of(orientation, mean, samples, operators)
+
+
+def energies_of(
+    orientation: Orientation, mean: NDArray, samples: NDArray, operators: NDArray
+) -> list[NDArray]:
+    """The energy of checked samples, and what operators of the kept slices miss of it."""
+    slices = orientation.to_slices(samples - mean)
+    return [
+        orientation.multiplicity @ squared_modulus(part).sum(axis=(1, 2))
+        for part in (slices, slices - operators @ slices)
+    ]
 
 
 def add_all(one: list[NDArray], other: list[NDArray]) -> list[NDArray]:

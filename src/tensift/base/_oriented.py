@@ -13,11 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 
 from tensift._modes import resolve_mode
-from tensift._namespace import Kind, is_complex, is_device_array, kind_of
-from tensift._stacks import squared_modulus
+from tensift._namespace import Kind, check_same_kind, is_complex, is_device_array, kind_of
 from tensift.algebra import is_data_driven, make_transforms
 from tensift.base._data_checks import check_magnitude, refuse_gradients
-from tensift.base._intake import add_all, correlations_of_chunk, moments_of_chunk
+from tensift.base._intake import (
+    add_all,
+    correlations_of_chunk,
+    energies_of,
+    energies_of_chunk,
+    moments_of_chunk,
+)
 from tensift.base._samples import TensorEstimator
 from tensift.gram import Moments, Orientation
 from tensift.gram._device_moments import empty_moments, energies
@@ -44,6 +49,7 @@ class OrientedEstimator(TensorEstimator):
 
     orientation: int
     random_state: int | np.random.RandomState | None
+    _moments: Moments
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of this estimator; those that share a name with a method are no exception."""
@@ -85,21 +91,32 @@ class OrientedEstimator(TensorEstimator):
         """
         self._check_parameters()
         first = not hasattr(self, "_moments")
-        samples = self._first_samples(X, 1) if first else self._more_samples(X)
+        source = source_of(X)
+        samples: Any = None
+        if source is not None:
+            self._check_source(source, first=first)
+        else:
+            samples = self._first_samples(X, 1) if first else self._more_samples(X)
         spec = vars(self)["transform"]
-        if is_data_driven(spec) and samples.ndim > 2:
+        if is_data_driven(spec) and len(self.feature_shape_) > 1:
             raise ValueError(
                 "transform='eigen' is computed from all samples, which partial_fit never sees "
                 "together; use fit, or pass the matrix itself as transform"
             )
-        if first:
-            self._moments = empty_moments(self._orient_samples(samples), samples)
-        elif not same_specification((self.orientation, spec), self._oriented_by):
+        if not first and not same_specification((self.orientation, spec), self._oriented_by):
             raise ValueError(
                 "orientation or transform changed since the first chunk, which fixed them; use "
                 "fit, or begin anew with a clone"
             )
-        self._moments.update(samples)
+        if source is not None:
+            real = np.dtype(source.dtype).kind != "c"
+            orientation = self._orient(real=real) if first else self._moments.orientation
+            more = self._moments_of(source, orientation)
+            self._moments = more if first else self._moments.merge(more)
+        else:
+            if first:
+                self._moments = empty_moments(self._orient_samples(samples), samples)
+            self._moments.update(samples)
         self.n_samples_seen_ = self._moments.count
         self._forget_results()
         return self
@@ -109,15 +126,18 @@ class OrientedEstimator(TensorEstimator):
 
     def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
         """Share of the energy of the slices of `X` that operators of the kept slices reproduce."""
-        samples = self._more_samples(X)
         orientation, mean = self._moments.orientation, self._moments.mean
-        if is_device_array(samples):
-            energy, missed = energies(orientation, mean, samples, operators)
+        source = source_of(X)
+        if source is not None:
+            self._check_source(source)
+            measure = partial(
+                energies_of_chunk, orientation=orientation, mean=mean, operators=operators
+            )
+            energy, missed = source.reduce(measure, add_all, title="reconstructing samples")
         else:
-            slices = orientation.to_slices(samples - mean)
-            residual = slices - operators @ slices
-            energy = orientation.multiplicity @ squared_modulus(slices).sum(axis=(1, 2))
-            missed = orientation.multiplicity @ squared_modulus(residual).sum(axis=(1, 2))
+            samples = self._more_samples(X)
+            measured = energies if is_device_array(samples) else energies_of
+            energy, missed = measured(orientation, mean, samples, operators)
         if energy == 0:
             raise ValueError("X does not vary about the fitted mean: no energy to reconstruct")
         return float(1 - missed / energy)
@@ -185,9 +205,21 @@ class OrientedEstimator(TensorEstimator):
         real = np.dtype(source.dtype).kind != "c"
         orientation = self._orient(real=real, correlations=correlations)
         self._forget_results()
-        self._moments = source.moments(
-            partial(moments_of_chunk, orientation=orientation), verbose=verbose
-        )
+        self._moments = self._moments_of(source, orientation)
+
+    def _moments_of(self, source: Source, orientation: Orientation) -> Moments:
+        measure = partial(moments_of_chunk, orientation=orientation)
+        return source.moments(measure, verbose=bool(getattr(self, "verbose", False)))
+
+    def _check_source(self, source: Source, *, first: bool = False) -> None:
+        """Learn the shape of samples that are not in memory, or refuse those unlike the fitted."""
+        if first:
+            self._learn_shape(source.sample_shape)
+            return
+        self._check_shape(source.sample_shape)
+        check_same_kind(None, self._fitted_kind(), type(self).__name__)
+        if np.dtype(source.dtype).kind == "c" and self._moments.orientation.real_data:
+            raise ValueError("X is complex, but the samples before it were real; pass one kind")
 
     def _forget_results(self) -> None:
         for name in (*self._results, "_solved"):

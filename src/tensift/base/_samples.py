@@ -66,11 +66,8 @@ class TensorEstimator(BaseEstimator):
         shape = tuple(X.shape[1:])
         if reset:
             self._learn_shape(shape)
-        elif shape not in (self.feature_shape_, self._row_shape()):
-            raise ValueError(
-                f"X has samples of shape {shape}, but {type(self).__name__} was fitted on samples "
-                f"of shape {self.feature_shape_}"
-            )
+        else:
+            self._check_shape(shape)
         shape = (X.shape[0], *self.feature_shape_)
         return namespace_of(X).reshape(X, shape) if is_device_array(X) else X.reshape(shape)
 
@@ -83,6 +80,14 @@ class TensorEstimator(BaseEstimator):
         self.feature_shape_ = self._tensor_shape(shape)
         self.n_features_in_ = math.prod(self.feature_shape_)
         self._rows_in = len(shape) == 1
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse samples of another shape than those fitted."""
+        if shape not in (self.feature_shape_, self._row_shape()):
+            raise ValueError(
+                f"X has samples of shape {shape}, but {type(self).__name__} was fitted on samples "
+                f"of shape {self.feature_shape_}"
+            )
 
     def _tensor_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The tensor shape of samples that arrive as `shape`, by `feature_shape` if it is given."""
