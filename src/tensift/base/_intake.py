@@ -14,6 +14,7 @@ from tensift.gram import Moments, Orientation
 
 __all__ = [
     "add_all",
+    "checked_chunk",
     "correlations_of_chunk",
     "energies_of",
     "energies_of_chunk",
@@ -23,14 +24,14 @@ __all__ = [
 
 def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:
     """The moments of a chunk of samples."""
-    return Moments(orientation).update(_checked(chunk, orientation.feature_shape))
+    return Moments(orientation).update(checked_chunk(chunk, orientation.feature_shape))
 
 
 def correlations_of_chunk(
     chunk: NDArray, feature_shape: tuple[int, ...], modes: Sequence[int]
 ) -> list[NDArray]:
     """Uncentred self-correlations of some modes of a chunk of samples."""
-    samples = _checked(chunk, feature_shape)
+    samples = checked_chunk(chunk, feature_shape)
     return [self_correlation(samples, mode + 1) for mode in modes]
 
 
@@ -38,7 +39,7 @@ def energies_of_chunk(
     chunk: NDArray, orientation: Orientation, mean: NDArray, operators: NDArray
 ) -> list[NDArray]:
     """The energy of a chunk of samples, and what operators of the kept slices miss of it."""
-    samples = _checked(chunk, orientation.feature_shape)
+    samples = checked_chunk(chunk, orientation.feature_shape)
     return energies_of(orientation, mean, samples, operators)
 
 
@@ -58,7 +59,8 @@ def add_all(one: list[NDArray], other: list[NDArray]) -> list[NDArray]:
     return [a + b for a, b in zip(one, other, strict=True)]
 
 
-def _checked(chunk: NDArray, feature_shape: tuple[int, ...]) -> NDArray:
+def checked_chunk(chunk: NDArray, feature_shape: tuple[int, ...]) -> NDArray:
+    """A chunk of samples in their tensor shape, if it has finite numbers of moderate size."""
     samples = check_finite(chunk)
     check_magnitude(samples)
     return samples.reshape(len(samples), *feature_shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tensift._stacks import adjoint, squared_modulus
 from tensift.base import OrientedEstimator, ParameterAndMethod, check_finite
+from tensift.base._intake import checked_chunk
+from tensift.base._lazy import lazy_source
 from tensift.decomposition._coordinates import Coordinates
 from tensift.gram import Moments
 from tensift.selectors import rank_features
@@ -98,9 +101,18 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         -------
         ndarray of shape ``(n, n_components_)``
             Real for real samples, unless a transform is complex without the symmetry of the DFT.
+            For a Dask array a Dask array, of which nothing is computed yet.
         """
         check_is_fitted(self)
-        return self._encode(self._more_samples(X))
+        source = lazy_source(self, X)
+        if source is None:
+            return self._encode(self._more_samples(X))
+        self._check_source(source)
+        return source.map(
+            partial(
+                encoded_chunk, coordinates=self._coordinates, mean=self.mean_, units=self._units()
+            )
+        )
 
     def inverse_transform(self, X: ArrayLike) -> NDArray:
         """Samples from their coordinates: the reconstruction of what `transform` was given.
@@ -145,9 +157,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         return self._share_reconstructed(X, operators)
 
     def _encode(self, samples: NDArray) -> NDArray:
-        coordinates = self._coordinates.encode(samples, self.mean_)
-        coordinates /= self._units()
-        return coordinates
+        return _encoded(samples, self._coordinates, self.mean_, self._units())
 
     def _units(self) -> NDArray | float:
         """What coordinates are measured in."""
@@ -156,6 +166,21 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
     def _as_given(self, samples: NDArray) -> NDArray:
         """Samples in the shape that samples had in `fit`."""
         return samples.reshape(len(samples), -1) if self._rows_in else samples
+
+
+def encoded_chunk(
+    chunk: NDArray, coordinates: Coordinates, mean: NDArray, units: NDArray | float
+) -> NDArray:
+    """Coordinates of a chunk of samples."""
+    return _encoded(checked_chunk(chunk, mean.shape), coordinates, mean, units)
+
+
+def _encoded(
+    samples: NDArray, coordinates: Coordinates, mean: NDArray, units: NDArray | float
+) -> NDArray:
+    encoded = coordinates.encode(samples, mean)
+    encoded /= units
+    return encoded
 
 
 def energy_of_rounding(moments: Moments) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from tensift._modes import resolve_mode
 from tensift._warnings import warn_user
 from tensift.base import TensorEstimator, check_finite, n_axes
+from tensift.base._lazy import lazy_source
 from tensift.selectors._ranking import rank_features
 from tensift.selectors._scoring import pool_elements
 
@@ -125,18 +127,22 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         -------
         ndarray
             ``(n, k)`` for element features, in row-major order of the features. For mode features
-            ``(n, d_1, ..., k, ..., d_m)``, and ``(n, k * rest)`` if `X` is made of rows.
+            ``(n, d_1, ..., k, ..., d_m)``, and ``(n, k * rest)`` if `X` is made of rows. For a
+            Dask array a Dask array, of which nothing is computed yet.
         """
         check_is_fitted(self)
         rows = n_axes(X) == 2
+        source = lazy_source(self, X)
+        if source is not None:
+            mask, mode = self._get_support_mask(), self._mode_of_features()
+            shape = self.feature_shape_
+            return source.map(
+                partial(keep_of_chunk, feature_shape=shape, mask=mask, mode=mode, rows=rows)
+            )
         samples = self._validate_samples(X, reset=False, min_samples=1)
         mask = self._get_support_mask()
         mode = self._mode_of_features()
-        if mode is None:
-            return samples.reshape(len(samples), -1)[:, mask]
-        kept = np.compress(mask, samples, axis=mode + 1)
-        if rows:
-            return kept.reshape(len(kept), -1)
+        kept = _keep(samples, mask, mode, rows)
         if kept.ndim > 2 and _get_output_config("transform", self)["dense"] != "default":
             raise ValueError(
                 "set_output asks for a data frame, but with feature_mode the features of tensors "
@@ -212,3 +218,22 @@ class TensorSelector(SelectorMixin, TensorEstimator):
                     f"input_features has {len(names)} names, but there are {len(mask)} features"
                 )
         return np.asarray(names, dtype=object)[mask]
+
+
+def keep_of_chunk(
+    chunk: NDArray,
+    feature_shape: tuple[int, ...],
+    mask: NDArray[np.bool_],
+    mode: int | None,
+    rows: bool,
+) -> NDArray:
+    """The selected features of a chunk of samples."""
+    samples = check_finite(chunk)
+    return _keep(samples.reshape(len(samples), *feature_shape), mask, mode, rows)
+
+
+def _keep(samples: NDArray, mask: NDArray[np.bool_], mode: int | None, rows: bool) -> NDArray:
+    if mode is None:
+        return samples.reshape(len(samples), -1)[:, mask]
+    kept = np.compress(mask, samples, axis=mode + 1)
+    return kept.reshape(len(kept), -1) if rows else kept

@@ -54,14 +54,14 @@ class DaskMoments(Moments):
 
     def _take_small(self, moments: Moments) -> None:
         self.orientation, self.count, self.peak = moments.orientation, moments.count, moments.peak
-        self.mean, self._squares = moments.mean, moments._squares
+        self.mean, self._squares, self.slices = moments.mean, moments._squares, None
         self.n_slices = len(self.orientation.kept_slices)
         self.size = self.orientation.size
         self.blocks = blocks_of(self)
 
-    def update(self, samples: NDArray) -> Moments:
+    def update(self, samples: NDArray, *options: Any) -> Moments:
         """Take in samples that are in memory."""
-        return self.merge(Moments(self.orientation).update(samples))
+        return self.merge(Moments(self.orientation).update(samples, *options))
 
     def merge(self, other: Moments) -> Moments:
         """Take in samples that have other moments of the same orientation."""
