@@ -70,7 +70,7 @@ def _correlation_on_device(data: Any, axis: int) -> Any:
     rows = max(1, _BLOCK_ELEMENTS * data.shape[0] // math.prod(data.shape))
     total = None
     for start in range(0, data.shape[0], rows):
-        block = widened(data[start : start + rows, ...])
+        block = widened(data[start : min(start + rows, data.shape[0]), ...])
         unfolded = xp.reshape(xp.permute_dims(block, (axis, *others)), (size, -1))
         product = xp.matmul(unfolded, adjoint(unfolded))
         total = product if total is None else total + product

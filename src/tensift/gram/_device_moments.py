@@ -153,10 +153,10 @@ def empty_moments(orientation: Orientation, samples: Any) -> Moments:
 
 def row_blocks(samples: Any, fewest: int = 1) -> Iterator[Any]:
     """Samples in blocks of bounded size, but of at least so many."""
-    elements = max(1, math.prod(samples.shape[1:]))
-    rows = max(fewest, _BLOCK_ELEMENTS // elements)
-    for start in range(0, samples.shape[0], rows):
-        yield samples[start : start + rows, ...]
+    count = samples.shape[0]
+    rows = max(fewest, _BLOCK_ELEMENTS // max(1, math.prod(samples.shape[1:])))
+    for start in range(0, count, rows):
+        yield samples if rows >= count else samples[start : min(start + rows, count), ...]
 
 
 def energies(orientation: Orientation, mean: Any, samples: Any, operators: Any) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -17,9 +18,21 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from tensift._modes import resolve_mode
+from tensift._namespace import (
+    check_same_kind,
+    is_device_array,
+    namespace_of,
+    refuse_device_array,
+    to_numpy,
+)
 from tensift._warnings import warn_user
 from tensift.base import TensorEstimator, check_finite, n_axes
 from tensift.base._lazy import lazy_source
+from tensift.selectors._keep_on_device import (
+    keep_on_device,
+    put_back_on_device,
+    selected_on_device,
+)
 from tensift.selectors._ranking import rank_features
 from tensift.selectors._scoring import pool_elements
 
@@ -97,9 +110,10 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         """Store scores of features, and rank them."""
         self.scores_ = scores
         self.ranking_ = rank_features(scores, ties)
-        if self.n_features_to_select > scores.size:
+        total = math.prod(scores.shape)
+        if self.n_features_to_select > total:
             warn_user(
-                f"n_features_to_select={self.n_features_to_select} is more than the {scores.size} "
+                f"n_features_to_select={self.n_features_to_select} is more than the {total} "
                 "features there are; all are kept"
             )
 
@@ -107,15 +121,66 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         wanted = self.n_features_to_select
         return min(int(wanted), total) if wanted >= 1 else max(1, round(wanted * total))
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Any:
         check_is_fitted(self)
-        mask = np.zeros(len(self.ranking_), dtype=bool)
-        mask[self.ranking_[: self._n_selected(len(self.ranking_))]] = True
+        ranking = self.ranking_
+        count = self._n_selected(ranking.shape[0])
+        if is_device_array(ranking):
+            return namespace_of(ranking).argsort(ranking) < count  # their places in the ranking
+        mask = np.zeros(len(ranking), dtype=bool)
+        mask[ranking[:count]] = True
         return mask
+
+    def get_support(self, indices: bool = False) -> Any:
+        """The selected features, as a mask or as indices.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to give indices instead of a mask.
+
+        Returns
+        -------
+        array
+            A mask of all features, flat and row-major, or increasing indices; of the library and
+            on the device of the samples that were fitted.
+        """
+        if not indices:
+            return self._get_support_mask()
+        check_is_fitted(self)
+        if not is_device_array(self.ranking_):
+            return np.flatnonzero(self._get_support_mask())
+        return selected_on_device(self.ranking_, self._n_selected(self.ranking_.shape[0]))
+
+    def to_numpy(self) -> Self:
+        """Give this selector with NumPy arrays, copied from the device that it was fitted on.
+
+        Returns
+        -------
+        TensorSelector
+            A fitted selector for NumPy arrays, with the same results; this one itself if it was
+            fitted on those.
+
+        Examples
+        --------
+        >>> from tensift import STPCASelector
+        >>> from tensift.datasets import load_digits
+        >>> selector = STPCASelector(n_features_to_select=20).fit(load_digits().data)
+        >>> selector.to_numpy() is selector
+        True
+        """
+        check_is_fitted(self)
+        if not is_device_array(self.ranking_):
+            return self
+        on_host = copy(self)
+        for name, value in vars(self).items():
+            move = getattr(value, "to_numpy", None)
+            on_host.__dict__[name] = to_numpy(value) if move is None else move()
+        return on_host
 
     # Features out
 
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: ArrayLike) -> Any:
         """Keep the selected features of `X`.
 
         Parameters
@@ -140,8 +205,15 @@ class TensorSelector(SelectorMixin, TensorEstimator):
                 partial(keep_of_chunk, feature_shape=shape, mask=mask, mode=mode, rows=rows)
             )
         samples = self._validate_samples(X, reset=False, min_samples=1)
-        mask = self._get_support_mask()
         mode = self._mode_of_features()
+        if is_device_array(samples):
+            if _get_output_config("transform", self)["dense"] != "default":
+                raise ValueError(
+                    "set_output asks for a data frame, but arrays on a device stay there; use "
+                    "set_output(transform='default'), or to_numpy() and NumPy arrays"
+                )
+            return keep_on_device(samples, self.get_support(indices=True), mode, rows=rows)
+        mask = self._get_support_mask()
         kept = _keep(samples, mask, mode, rows)
         if kept.ndim > 2 and _get_output_config("transform", self)["dense"] != "default":
             raise ValueError(
@@ -150,7 +222,7 @@ class TensorSelector(SelectorMixin, TensorEstimator):
             )
         return kept
 
-    def inverse_transform(self, X: ArrayLike) -> NDArray:
+    def inverse_transform(self, X: ArrayLike) -> Any:
         """Put selected features back in their places, with zeros everywhere else.
 
         Parameters
@@ -163,29 +235,36 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         ndarray of shape (n, d_1, ..., d_m), or (n, d) for rows
         """
         check_is_fitted(self)
-        mask = self._get_support_mask()
         mode = self._mode_of_features()
-        kept_shape: tuple[int, ...] = (int(mask.sum()),)
+        if self._takes_device_arrays:
+            check_same_kind(X, self._fitted_kind(), type(self).__name__)
+        else:
+            refuse_device_array(X, type(self).__name__)
+        kept_shape: tuple[int, ...] = (self._n_selected(self.ranking_.shape[0]),)
         if mode is not None:
             kept_shape = (
                 *self.feature_shape_[:mode],
                 *kept_shape,
                 *self.feature_shape_[mode + 1 :],
             )
-        X = check_finite(X)
-        rows = X.ndim == 2 and (mode is not None or self._rows_in)
-        if X.shape[1:] not in (kept_shape, (math.prod(kept_shape),)):
-            raise ValueError(
-                f"X has samples of shape {X.shape[1:]}, but transform returns {kept_shape}"
-            )
-        full = np.zeros((len(X), *self.feature_shape_), dtype=X.dtype)
+        samples = check_finite(X)
+        rows = samples.ndim == 2 and (mode is not None or self._rows_in)
+        shape = tuple(samples.shape[1:])
+        if shape not in (kept_shape, (math.prod(kept_shape),)):
+            raise ValueError(f"X has samples of shape {shape}, but transform returns {kept_shape}")
+        if is_device_array(samples):
+            samples = namespace_of(samples).reshape(samples, (samples.shape[0], *kept_shape))
+            selected = self.get_support(indices=True)
+            return put_back_on_device(samples, selected, self.feature_shape_, mode, rows=rows)
+        mask = self._get_support_mask()
+        full: NDArray = np.zeros((len(samples), *self.feature_shape_), dtype=samples.dtype)
         if mode is None:
-            full.reshape(len(X), -1)[:, mask] = X
+            full.reshape(len(samples), -1)[:, mask] = samples
         else:
             np.moveaxis(full, mode + 1, 0)[mask] = np.moveaxis(
-                X.reshape(len(X), *kept_shape), mode + 1, 0
+                samples.reshape(len(samples), *kept_shape), mode + 1, 0
             )
-        return full.reshape(len(X), -1) if rows else full
+        return full.reshape(len(samples), -1) if rows else full
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Names of the selected features, in the order in which `transform` returns them.
@@ -201,7 +280,7 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         ndarray of str objects
         """
         check_is_fitted(self)
-        mask = self._get_support_mask()
+        mask = to_numpy(self._get_support_mask())
         mode = self._mode_of_features()
         if self._rows_in:
             names = _check_feature_names_in(self, input_features)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._namespace import device_of, is_device_array, namespace_of
 from tensift._stacks import diagonal_of
 from tensift.solvers import SliceProblems, Solution
 from tensift.solvers._problem import column_norms
@@ -20,13 +22,13 @@ _SMALLEST = 1e-4
 
 
 def entry_scores(
-    norms: NDArray[np.float64],
-    score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    varies: NDArray[np.bool_],
+    norms: Any,
+    score: Callable[[Any], Any],
+    varies: Any,
     n_selected: int,
-    enters: Callable[[], NDArray[np.bool_]],
-    norms_at: Callable[[NDArray[np.intp], float], NDArray[np.float64]],
-) -> list[NDArray[np.float64]]:
+    enters: Callable[[], Any],
+    norms_at: Callable[[Any, float], Any],
+) -> list[Any]:
     """Scores under smaller and smaller penalties, for features that have no score yet.
 
     Both penalties are lowered by a tenth of a decade, step by step, until as many features have
@@ -56,26 +58,45 @@ def entry_scores(
         Scores of the features at each step, zero for those with a score at an earlier one: the
         ties of `rank_features`, in order.
     """
-    waiting = varies & (score(norms) == 0)
-    if np.count_nonzero(waiting) < 2:
+    xp = namespace_of(norms)
+    scores = score(norms)
+    waiting = varies & (scores == 0)
+    if _count(waiting) < 2:
         return []
-    norms, varying = norms.copy(), enters()
-    found: list[NDArray[np.float64]] = []
-    slices = np.arange(len(norms))
-    has_score = np.count_nonzero(score(norms))
+    varying = enters()
+    found: list[Any] = []
+    slices = xp.arange(norms.shape[0], device=device_of(norms))
+    has_score = _count(scores != 0)
     factor = 1.0
     while factor > 0:
-        unsettled = np.any(varying[slices] & (norms[slices] == 0), axis=1)
-        if np.count_nonzero(waiting) < 2 or not unsettled.any():
+        zero = xp.take(varying, slices, axis=0) & (xp.take(norms, slices, axis=0) == 0)
+        unsettled = xp.any(zero, axis=1)
+        if _count(waiting) < 2 or not xp.any(unsettled):
             break
         slices = slices[unsettled]
         factor *= _STEP if has_score < n_selected else _LATER_STEP
         factor = factor if factor >= _SMALLEST else 0.0
-        norms[slices] = norms_at(slices, factor)
-        found.append(np.where(waiting, score(norms), 0.0))
-        waiting &= found[-1] == 0
-        has_score += np.count_nonzero(found[-1])
+        norms = _replaced(norms, slices, norms_at(slices, factor))
+        scores = score(norms)
+        found.append(xp.where(waiting, scores, xp.zeros_like(scores)))
+        waiting = waiting & (found[-1] == 0)
+        has_score += _count(found[-1] != 0)
     return found
+
+
+def _count(flags: Any) -> int:
+    """How many are true: a number that decides what is done next, so it has to be known here."""
+    xp = namespace_of(flags)
+    return int(xp.sum(xp.astype(flags, xp.int32)))
+
+
+def _replaced(values: Any, index: Any, rows: Any) -> Any:
+    """Values with other rows at increasing indices; not in place, which some libraries forbid."""
+    xp = namespace_of(values)
+    every = xp.arange(values.shape[0], device=device_of(values))
+    place = xp.clip(xp.searchsorted(index, every), max=index.shape[0] - 1)
+    is_new = xp.take(index, place) == every
+    return xp.where(is_new[:, None], xp.take(rows, place, axis=0), values)
 
 
 class SmallerPenalties:
@@ -102,9 +123,13 @@ def norms_under(
     return solve(SliceProblems(problems.gram, lam, eta, problems.ridge)).norms
 
 
-def _without_penalties(problems: SliceProblems) -> NDArray:
+def _without_penalties(problems: SliceProblems) -> Any:
     """The minimisers for ``lam = eta = 0``, whose factors commute."""
     gram = problems.gram.dense()
+    if is_device_array(gram):
+        xp = namespace_of(gram)
+        identity = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device_of(gram))
+        return xp.linalg.solve(gram + problems.ridge * identity, gram)
     shifted = gram.copy()
     diagonal_of(shifted)[...] += problems.ridge
     return np.linalg.solve(shifted, gram)

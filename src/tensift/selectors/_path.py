@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import validate_parameter_constraints
 
+from tensift._namespace import is_device_array, moved_to, namespace_of
 from tensift._progress import progress_bar
 from tensift._version import __version__
 from tensift.algebra import make_transforms
@@ -19,7 +20,7 @@ from tensift.selectors._path_checks import check_gram, checked_grid
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._selection_path import SelectionPath
 from tensift.selectors._slice_solver import explained_failure, warn_of_open_gaps
-from tensift.selectors._slices import LocalSlices, Slices, slices_of
+from tensift.selectors._slices import Slices, slices_of, slices_of_gram
 from tensift.selectors._stpca import STPCASelector
 from tensift.solvers import PathSolution
 
@@ -144,12 +145,13 @@ def stpca_path(
             settings=(*settings, convention),
         )
     scoring.warn_of_constant_rows()
+    xp = namespace_of(solved.norms)
     cells = [(i, j) for i in range(lams.size) for j in range(etas.size)]
-    scores = np.stack([scoring.scores(solved.norms[cell]) for cell in cells])
+    scores = xp.stack([scoring.scores(solved.norms[(*cell, ...)]) for cell in cells])
     path = SelectionPath(
-        lams=lams,
-        etas=etas,
-        scores=scores.reshape(lams.size, etas.size, *scores.shape[1:]),
+        lams=_like(scores, lams),
+        etas=_like(scores, etas),
+        scores=xp.reshape(scores, (lams.size, etas.size, *scores.shape[1:])),
         spread=scoring.feature_spread,
         **_per_slice(solved, orient),
     )
@@ -182,14 +184,20 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[Slices, Orientation, int]
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
     # Factors have a column for every sample; whole matrices are taken to come from many.
     n_samples = X.array.shape[2] if X.thin else X.size + 1
-    return LocalSlices(X), orientation, n_samples
+    return slices_of_gram(X), orientation, n_samples
 
 
-def _per_slice(solved: PathSolution, orientation: Orientation) -> dict[str, NDArray]:
+def _like(scores: Any, penalties: NDArray[np.float64]) -> Any:
+    """Penalties as an array of the kind of the scores."""
+    return moved_to(scores, penalties, scores.dtype) if is_device_array(scores) else penalties
+
+
+def _per_slice(solved: PathSolution, orientation: Orientation) -> dict[str, Any]:
     """What is known of every slice at every cell, for all slices and by its name in the result."""
+    xp = namespace_of(solved.objective)
 
-    def expand(values: NDArray) -> NDArray:
-        return np.moveaxis(orientation.expand(np.moveaxis(values, 2, 0)), 0, 2)
+    def expand(values: Any) -> Any:
+        return xp.moveaxis(orientation.expand(xp.moveaxis(values, 2, 0)), 0, 2)
 
     names = {
         "objective": "objective",
@@ -202,12 +210,11 @@ def _per_slice(solved: PathSolution, orientation: Orientation) -> dict[str, NDAr
 
 
 def _warn_of_missed_cells(path: SelectionPath) -> None:
-    missed: Sequence[Sequence[int]] = np.argwhere(~path.converged).tolist()
     warn_of_open_gaps(
-        [
-            f"slice {k} at lam={path.lams[i]:g}, eta={path.etas[j]:g} "
-            f"(gap {path.dual_gap[i, j, k]:.1e})"
-            for i, j, k in missed
-        ],
-        f"{path.converged.size} slices of all cells",
+        path.converged,
+        lambda i, j, k: (
+            f"slice {k} at lam={float(path.lams[i]):g}, eta={float(path.etas[j]):g} "
+            f"(gap {float(path.dual_gap[i, j, k]):.1e})"
+        ),
+        f"{math.prod(path.converged.shape)} slices of all cells",
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._namespace import namespace_of
 from tensift._stacks import adjoint
 from tensift.gram import GramTensor
 
@@ -16,17 +17,20 @@ __all__ = ["check_gram", "checked_grid"]
 def check_gram(gram: GramTensor) -> None:
     """Refuse what cannot be Gram matrices."""
     array = gram.array
+    xp = namespace_of(array)
     if array.ndim != 3 or 0 in array.shape or not (gram.thin or array.shape[1] == array.shape[2]):
         raise ValueError(
             f"X has an array of shape {array.shape}, but Gram matrices are (p, q, q), and thin "
             "factors (p, q, r)"
         )
-    if array.dtype.kind not in "fc" or not np.isfinite(array).all():
+    floating = xp.isdtype(array.dtype, ("real floating", "complex floating"))
+    if not floating or not xp.all(xp.isfinite(array)):
         raise ValueError("X must hold finite floating-point numbers, without NaN or infinity")
-    size = np.abs(array).max()
+    size = float(xp.max(xp.abs(array)))
     if size == 0:
         raise ValueError("X is constant: its Gram matrices are zero, nothing to select")
-    if not gram.thin and np.abs(array - adjoint(array)).max() > 1e-8 * size:
+    double = array.dtype in (xp.float64, xp.complex128)
+    if not gram.thin and xp.max(xp.abs(array - adjoint(array))) > (1e-8 if double else 1e-5) * size:
         raise ValueError("X must hold Hermitian matrices: S = X X^H of every slice")
 
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensift._namespace import (
+    in_precision,
+    is_complex,
+    is_device_array,
+    namespace_of,
+    widest_precision,
+)
 from tensift._stacks import diagonal_of, squared_modulus
 from tensift._warnings import warn_user
-from tensift.gram import GramTensor, Moments, Orientation
+from tensift.gram import DeviceMoments, GramTensor, Moments, Orientation
 
 __all__ = ["Scoring", "pool_elements", "variances"]
 
-_ROUNDING = 1e-13  # what a feature may vary by, as a share of its mean, and still be constant
+# What a feature may vary by, as a share of its mean, and still be constant.
+_ROUNDING = {"float64": 1e-13, "float32": 1e-5}
 
 
 @dataclass(frozen=True)
@@ -26,30 +34,37 @@ class Scoring:
     """
 
     orientation: Orientation
-    spread: NDArray[np.float64]
+    spread: Any
     feature_mode: int | None
     energy: bool
     root: bool
 
     @staticmethod
-    def spread_of(data: Moments | GramTensor) -> NDArray[np.float64]:
+    def spread_of(data: Moments | GramTensor) -> Any:
         """The spread of every element; for a Gram tensor times the root of the sample count."""
+        if isinstance(data, DeviceMoments):
+            xp, spread = namespace_of(data.mean), data.spread()
+            least = _ROUNDING[widest_precision(data.mean)] * xp.abs(data.mean)
+            varies = spread > in_precision(least, data.precision)
+            return xp.where(varies, spread, xp.zeros_like(spread))
         if isinstance(data, Moments):
             spread = data.spread()
-            return np.where(spread > _ROUNDING * np.abs(data.mean), spread, 0.0)
-        return np.sqrt(variances(data)).T
+            return np.where(spread > _ROUNDING["float64"] * np.abs(data.mean), spread, 0.0)
+        squares = variances(data)
+        xp = namespace_of(squares)
+        return xp.matrix_transpose(xp.sqrt(squares))
 
-    def scores(self, norms: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, norms: Any) -> Any:
         """Scores of the features, from the column norms ``(p', q)`` of the kept slices."""
         scores = self.orientation.spread_over_features(self.orientation.expand(norms) ** 2)
         if self.root:
-            scores = np.sqrt(scores)
+            scores = namespace_of(scores).sqrt(scores)
         if self.energy:
             scores = scores * self.spread
         return pool_elements(scores, self.feature_mode)
 
     @property
-    def feature_spread(self) -> NDArray[np.float64]:
+    def feature_spread(self) -> Any:
         """The spread of every feature."""
         return pool_elements(self.spread, self.feature_mode)
 
@@ -67,15 +82,25 @@ class Scoring:
             )
 
 
-def pool_elements(values: NDArray, feature_mode: int | None) -> NDArray:
+def pool_elements(values: Any, feature_mode: int | None) -> Any:
     """Values of elements as values of features: for mode features, their sums."""
     if feature_mode is None:
         return values
-    return values.sum(axis=tuple(axis for axis in range(values.ndim) if axis != feature_mode))
+    others = tuple(axis for axis in range(values.ndim) if axis != feature_mode)
+    if is_device_array(values):
+        # The sum over no axes is that over all in one library, and that over none in another.
+        return namespace_of(values).sum(values, axis=others) if others else values
+    return values.sum(axis=others)
 
 
-def variances(gram: GramTensor) -> NDArray[np.float64]:
+def variances(gram: GramTensor) -> Any:
     """The sum of squares of every feature of every slice, ``(p, q)``."""
+    if is_device_array(gram.array):
+        xp = namespace_of(gram.array)
+        if gram.thin:
+            return xp.sum(squared_modulus(gram.array), axis=2)
+        diagonal = diagonal_of(gram.array)
+        return xp.clip(xp.real(diagonal) if is_complex(diagonal) else diagonal, min=0.0)
     if gram.thin:
         return np.sum(squared_modulus(gram.array), axis=2)
     return np.maximum(diagonal_of(gram.array).real, 0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensift._namespace import is_device_array, namespace_of, to_numpy
 from tensift._npz import read_npz, write_npz
 from tensift.selectors._ranking import rank_features
 
@@ -19,6 +21,8 @@ _FORMAT = "tensift selection path 1"
 @dataclass(frozen=True, repr=False, eq=False)
 class SelectionPath:
     """Scores of features at every pair of penalties, as `stpca_path` returns them.
+
+    Arrays are of the library and on the device of the data that went in.
 
     Attributes
     ----------
@@ -51,17 +55,17 @@ class SelectionPath:
     array([61, 35, 60])
     """
 
-    lams: NDArray[np.float64]
-    etas: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    objective: NDArray[np.float64]
-    dual_objective: NDArray[np.float64]
-    dual_gap: NDArray[np.float64]
-    n_iter: NDArray[np.int64]
-    converged: NDArray[np.bool_]
+    lams: Any
+    etas: Any
+    scores: Any
+    spread: Any
+    objective: Any
+    dual_objective: Any
+    dual_gap: Any
+    n_iter: Any
+    converged: Any
 
-    def ranking(self, i: int, j: int) -> NDArray[np.intp]:
+    def ranking(self, i: int, j: int) -> Any:
         """Order the features at ``lams[i]`` and ``etas[j]``.
 
         Features of equal score, such as those left out of a sparse solution, are ordered by
@@ -80,7 +84,7 @@ class SelectionPath:
             Flat row-major feature indices, best first.
         """
         down = [
-            self.scores[lam, eta]
+            self.scores[lam, eta, ...]
             for lam, eta in zip(
                 *_both_down(_downwards(self.lams, i, "i"), _downwards(self.etas, j, "j")),
                 strict=True,
@@ -91,12 +95,26 @@ class SelectionPath:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a ``.npz`` file, which appears whole or not at all.
 
+        Arrays on a device are written as `to_numpy` gives them.
+
         Parameters
         ----------
         path : path-like
             The file; one that is there is replaced.
         """
-        write_npz(path, {"format": np.array(_FORMAT), **vars(self)})
+        write_npz(path, {"format": np.array(_FORMAT), **vars(self.to_numpy())})
+
+    def to_numpy(self) -> SelectionPath:
+        """Give the same path with NumPy arrays, copied from the device that they are on.
+
+        Returns
+        -------
+        SelectionPath
+            This one itself if its arrays are NumPy's.
+        """
+        if not is_device_array(self.scores):
+            return self
+        return SelectionPath(**{name: to_numpy(array) for name, array in vars(self).items()})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SelectionPath:
@@ -140,19 +158,21 @@ class SelectionPath:
         return None
 
     def __repr__(self) -> str:
-        missed = np.count_nonzero(~self.converged)
+        xp = namespace_of(self.converged)
+        missed = int(xp.sum(xp.astype(~self.converged, xp.int32)))
         parts = [
             _described(self.lams, "lam"),
             _described(self.etas, "eta"),
-            f"features of shape {self.spread.shape}",
+            f"features of shape {tuple(self.spread.shape)}",
         ]
         if missed:
-            parts.append(f"{missed} of {self.converged.size} slices over tol")
+            parts.append(f"{missed} of {math.prod(self.converged.shape)} slices over tol")
         return f"SelectionPath({', '.join(parts)})"
 
 
-def _downwards(values: NDArray[np.float64], index: int, name: str) -> list[int]:
+def _downwards(penalties: Any, index: int, name: str) -> list[int]:
     """Indices of all values from the given one down to the smallest."""
+    values = [float(penalties[k]) for k in range(penalties.shape[0])]
     if not -len(values) <= index < len(values):
         raise IndexError(
             f"{name}={index} is outside the grid, which has {len(values)} values there"
@@ -168,7 +188,8 @@ def _both_down(one: list[int], other: list[int]) -> tuple[list[int], list[int]]:
     return tuple(way + way[-1:] * (steps - len(way)) for way in (one, other))  # type: ignore[return-value]
 
 
-def _described(values: NDArray[np.float64], name: str) -> str:
-    if values.size == 1:
+def _described(penalties: Any, name: str) -> str:
+    values = [float(penalties[k]) for k in range(penalties.shape[0])]
+    if len(values) == 1:
         return f"{name} {values[0]:g}"
-    return f"{values.size} {name}s from {values.min():g} to {values.max():g}"
+    return f"{len(values)} {name}s from {min(values):g} to {max(values):g}"

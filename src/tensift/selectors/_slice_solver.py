@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from tensift._namespace import namespace_of
 from tensift._warnings import warn_user
 from tensift.gram import GramTensor
 from tensift.solvers import SliceProblems, Solution, solve_exact, solve_paper
@@ -85,27 +86,31 @@ class SliceSolver:
             return solve_exact(
                 problems, tol=self.tol, max_iter=self.max_iter, n_jobs=n_jobs, callback=callback
             )
-        return solve_paper(problems, **self._of_paper(), n_jobs=n_jobs, callback=callback)
+        return solve_paper(problems, **self.of_paper(), n_jobs=n_jobs, callback=callback)
 
     def solve_block(self, problems: SliceProblems, start: Solution | None = None) -> Solution:
         """Solve a block of slices in this thread, from the solution at other penalties."""
         if self.name == "exact":
             return solve_exact_block(problems, start, tol=self.tol, max_iter=self.max_iter)
         # Where the authors' iteration ends depends on where it starts, so it starts as in a fit.
-        return solve_paper_block(problems, **self._of_paper())
+        return solve_paper_block(problems, **self.of_paper())
 
-    def _of_paper(self) -> dict[str, Any]:
+    def of_paper(self) -> dict[str, Any]:
+        """The settings that the paper's iteration takes."""
         names = ("ridge", "smoothing", "tol", "relative", "max_iter", "watch_conjugate")
         return {name: getattr(self, name) for name in names}
 
 
-def warn_of_open_gaps(missed: Sequence[str], total: str) -> None:
-    """Name what is not proven optimal to the tolerance, if anything."""
-    if missed:
-        more = f" and {len(missed) - 5} more" if len(missed) > 5 else ""
+def warn_of_open_gaps(converged: Any, name: Callable[..., str], total: str) -> None:
+    """Name what is not proven optimal to the tolerance, if anything; `name` gets its indices."""
+    xp = namespace_of(converged)
+    missed = xp.nonzero(~converged)
+    count = missed[0].shape[0]
+    if count:
+        first = [name(*(int(axis[k]) for axis in missed)) for k in range(min(count, 5))]
+        more = f" and {count - 5} more" if count > 5 else ""
         warn_user(
-            f"{len(missed)} of {total} missed tol: {', '.join(missed[:5])}{more}; "
-            "increase max_iter or tol",
+            f"{count} of {total} missed tol: {', '.join(first)}{more}; increase max_iter or tol",
             ConvergenceWarning,
         )
 

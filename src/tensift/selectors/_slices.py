@@ -9,8 +9,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tensift._namespace import is_device_array, precision_of
 from tensift.base import usable_gram, usable_scale
-from tensift.gram import GramTensor, Moments
+from tensift.gram import DeviceMoments, GramTensor, Moments
 from tensift.selectors._entry import SmallerPenalties, entry_scores
 from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
@@ -23,7 +24,7 @@ from tensift.solvers import (
 )
 from tensift.sources._dask_moments import DaskMoments
 
-__all__ = ["LocalSlices", "Slices", "slices_of"]
+__all__ = ["LocalSlices", "Slices", "slices_of", "slices_of_gram"]
 
 
 class Slices(ABC):
@@ -137,10 +138,24 @@ class LocalSlices(Slices):
         )
 
 
+def slices_of_gram(gram: GramTensor) -> Slices:
+    """The slices of Gram matrices that are given as they are."""
+    if is_device_array(gram.array):
+        from tensift.selectors._device_slices import DeviceSlices
+
+        return DeviceSlices(gram, precision_of(gram.array))
+    return LocalSlices(gram)
+
+
 def slices_of(moments: Moments, scale: str | None) -> Slices:
     """The slices that some moments describe, scaled if so wished."""
     if isinstance(moments, DaskMoments):
         from tensift.selectors._dask_slices import DaskSlices
 
         return DaskSlices(moments, usable_scale(moments, scale))
-    return LocalSlices(usable_gram(moments, scale))
+    gram = usable_gram(moments, scale)
+    if isinstance(moments, DeviceMoments):
+        from tensift.selectors._device_slices import DeviceSlices
+
+        return DeviceSlices(gram, moments.precision)
+    return LocalSlices(gram)

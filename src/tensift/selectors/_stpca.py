@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -159,6 +160,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         "stopping": [StrOptions({"absolute", "relative"})],
         "verbose": ["verbose"],
     }
+    _takes_device_arrays = True
     _results: ClassVar[tuple[str, ...]] = (
         "scores_",
         "ranking_",
@@ -238,8 +240,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             ``1 - sum ||X_j - A_j X_j||^2 / sum ||X_j||^2`` over the slices, at most 1.
         """
         check_is_fitted(self)
-        kept = self._moments.orientation.kept_slices
-        return self._share_reconstructed(X, self.operators_[kept])
+        return self._share_reconstructed(X, self._solution.operators)
 
     def _check_parameters(self) -> None:
         check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})
@@ -266,7 +267,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
                     norms,
                     scoring.scores,
                     scoring.feature_spread > 0,
-                    self._n_selected(scores.size),
+                    self._n_selected(math.prod(scores.shape)),
                     self.n_jobs,
                 )
                 ties = [*entries, *ties]
@@ -279,10 +280,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         if solution.dual is not None and solution.dual_gap is not None:
             self.dual_objective_ = orientation.expand(solution.dual)
             self.dual_gap_ = orientation.expand(solution.dual_gap)
-            converged = orientation.expand(solution.converged)
             warn_of_open_gaps(
-                [f"slice {j} (gap {self.dual_gap_[j]:.1e})" for j in np.flatnonzero(~converged)],
-                f"{len(converged)} slices",
+                orientation.expand(solution.converged),
+                lambda j: f"slice {j} (gap {float(self.dual_gap_[j]):.1e})",
+                f"{orientation.n_slices} slices",
             )
 
     def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:

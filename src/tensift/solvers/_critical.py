@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensift._stacks import hermitian_part
+from tensift._namespace import device_of, is_complex, is_device_array, namespace_of
+from tensift._stacks import diagonal_of, hermitian_part
 from tensift.gram._tensor import GramTensor
+from tensift.solvers import on_device
 from tensift.solvers._problem import column_norms
 from tensift.solvers._projection import psd_part
 
@@ -78,47 +81,86 @@ def critical_penalties(
     CriticalPenalties(lam=18.0, eta=18.0)
     """
     matrices = 2 * gram.dense()
-    if not matrices.any():
+    xp = namespace_of(matrices)
+    if not xp.any(matrices != 0):
         return CriticalPenalties(0.0, 0.0)
-    eta = 2 * float(gram.spectrum[0].max())
-    return CriticalPenalties(eta * _longest_column(matrices / eta, tol, max_iter), eta)
+    if is_device_array(matrices):
+        eta = float(xp.max(xp.linalg.eigvalsh(matrices)))
+        longest = _longest_column(matrices / eta, tol, max_iter, on_device.psd_part)
+    else:
+        eta = 2 * float(gram.spectrum[0].max())
+        longest = _longest_column(matrices / eta, tol, max_iter, psd_part)
+    return CriticalPenalties(eta * longest, eta)
 
 
-def _longest_column(matrices: NDArray, tol: float, max_iter: int) -> float:
+def _longest_column(
+    matrices: Any, tol: float, max_iter: int, psd_part: Callable[[Any], Any]
+) -> float:
     """The least length of the longest column of G with ``herm(G) >= matrices``, over all slices.
 
     The alternating direction method on two copies of G: in one the longest column is shortened,
     the other is made feasible. Its multiplier is the ``A`` of the lower bound. Slices that
     cannot be the largest any more are left out.
     """
-    upper = column_norms(matrices).max(axis=1)
-    lower = np.einsum("pii->pi", matrices).real.max(axis=1)
-    feasible, dual = matrices.copy(), np.zeros_like(matrices)
+    xp = namespace_of(matrices)
+    upper = xp.max(column_norms(matrices), axis=1)
+    lower = xp.max(_real(diagonal_of(matrices)), axis=1)
+    feasible, dual = matrices, xp.zeros_like(matrices)
     for step in range(1, max_iter + 1):
         if step % _CHECK_EVERY == 1:
-            if upper.max() <= (1 + tol) * lower.max():
+            if xp.max(upper) <= (1 + tol) * xp.max(lower):
                 break
-            wanted = upper > lower.max()
-            upper, lower, matrices = upper[wanted], lower[wanted], matrices[wanted]
-            feasible, dual = feasible[wanted], dual[wanted]
+            (wanted,) = xp.nonzero(upper > xp.max(lower))
+            upper, lower, matrices, feasible, dual = (
+                xp.take(part, wanted, axis=0) for part in (upper, lower, matrices, feasible, dual)
+            )
         short = feasible - dual
-        short -= _onto_ball(short, 1 / _WEIGHT)
+        short = short - _onto_ball(short, 1 / _WEIGHT)
         free = _RELAXATION * short + (1 - _RELAXATION) * feasible + dual
         middle = hermitian_part(free)
         feasible = free - middle + matrices + psd_part(middle - matrices)
         dual = free - feasible
-        upper = np.minimum(upper, column_norms(feasible).max(axis=1))
-        gain = -np.einsum("pij,pij->p", matrices.conj(), dual).real
-        size = np.maximum(column_norms(dual).sum(axis=1), _TINY)
-        lower = np.maximum(lower, gain / size)
-    return float(upper.max())
+        upper = xp.minimum(upper, xp.max(column_norms(feasible), axis=1))
+        gain = -_inner(matrices, dual)
+        size = xp.sum(column_norms(dual), axis=1)
+        lower = xp.maximum(lower, gain / xp.clip(size, min=_tiny(size)))
+    return float(xp.max(upper))
 
 
-def _onto_ball(matrices: NDArray, radius: float) -> NDArray:
+def _real(values: Any) -> Any:
+    return namespace_of(values).real(values) if is_complex(values) else values
+
+
+def _tiny(values: Any) -> float:
+    return float(namespace_of(values).finfo(values.dtype).smallest_normal)
+
+
+def _inner(one: Any, other: Any) -> Any:
+    """Real inner products of matrices."""
+    if is_device_array(one):
+        xp = namespace_of(one)
+        return xp.sum(_real(xp.conj(one) * other if is_complex(one) else one * other), axis=(1, 2))
+    return np.einsum("pij,pij->p", one.conj(), other).real
+
+
+def _onto_ball(matrices: Any, radius: float) -> Any:
     """The nearest matrices whose column norms sum to at most `radius`."""
     norms = column_norms(matrices)
+    if is_device_array(norms):
+        return _onto_ball_on_device(matrices, norms, radius)
     descending = -np.sort(-norms, axis=1)
     excess = (np.cumsum(descending, axis=1) - radius) / np.arange(1, norms.shape[1] + 1)
     last = np.count_nonzero(descending > excess, axis=1) - 1
     cut = np.maximum(excess[np.arange(len(norms)), last], 0)[:, None]
     return matrices * (np.maximum(norms - cut, 0) / np.maximum(norms, _TINY))[:, None, :]
+
+
+def _onto_ball_on_device(matrices: Any, norms: Any, radius: float) -> Any:
+    xp = namespace_of(norms)
+    descending = xp.sort(norms, axis=1, descending=True)
+    count = xp.arange(1, norms.shape[1] + 1, dtype=norms.dtype, device=device_of(norms))
+    excess = (xp.cumulative_sum(descending, axis=1) - radius) / count
+    # The cut is the excess of the last column above it, which is the largest of all.
+    cut = xp.clip(xp.max(excess, axis=1, keepdims=True), min=0.0)
+    shrunk = xp.clip(norms - cut, min=0.0) / xp.clip(norms, min=_tiny(norms))
+    return matrices * xp.astype(shrunk[:, None, :], matrices.dtype)
