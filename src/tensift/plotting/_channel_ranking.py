@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tensift._namespace import to_numpy
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
 from tensift.selectors import TensorSelector, rank_features
@@ -110,7 +111,7 @@ class ChannelRankingDisplay:
             fitted.support,
             names=labels,
             title=fitted.feature_names.title(0),
-            ranking=estimator.ranking_,
+            ranking=to_numpy(estimator.ranking_),
         ).plot(ax, max_bars=max_bars)
 
     def plot(self, ax: Axes | None = None, *, max_bars: int = 40) -> ChannelRankingDisplay:

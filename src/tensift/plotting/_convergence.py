@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from tensift._namespace import to_numpy
 from tensift.plotting._matplotlib import ACCENT, BLUE, new_axes, subdivide, tidy
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class ConvergenceDisplay:
             raise ValueError(
                 f"{type(estimator).__name__} takes no steps, so there is no convergence to draw"
             )
-        return cls(estimator.objective_path_).plot(ax)
+        return cls(to_numpy(estimator.objective_path_)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw the objectives and the steps taken.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from tensift._namespace import to_numpy
 from tensift.plotting._names import ModeNames
 from tensift.selectors import TensorSelector
 
@@ -37,15 +38,15 @@ class FittedSelection:
         dims: Sequence[str] | None,
         coords: Mapping[str, Any] | None,
     ) -> FittedSelection:
-        """Read a fitted selector."""
+        """Read a fitted selector; what it has on a device is copied, for the picture asked for."""
         check_is_fitted(estimator)
         names = ModeNames(estimator.feature_shape_, dims, coords)
         mode = estimator.feature_mode
         if mode is not None:
             mode = int(mode) % len(names.shape)
         return cls(
-            scores=np.asarray(estimator.scores_),
-            support=estimator.get_support().reshape(estimator.scores_.shape),
+            scores=np.asarray(to_numpy(estimator.scores_)),
+            support=to_numpy(estimator.get_support()).reshape(estimator.scores_.shape),
             feature_mode=mode,
             names=names,
             feature_names=names if mode is None else names.only([mode]),

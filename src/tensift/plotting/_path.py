@@ -117,7 +117,7 @@ class PathDisplay:
         PathDisplay
         """
         self.figure_ = figure = new_figure(figure)
-        path = self.path
+        path = self.path.to_numpy()
         names = ModeNames(path.spread.shape, self.dims, self.coords)
         lams, etas = np.argsort(path.lams), np.argsort(path.etas)
         scores = path.scores[np.ix_(lams, etas)]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from tensift._namespace import to_numpy
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
 from tensift.selectors import TensorSelector
 
@@ -67,7 +68,7 @@ class ScoreCurveDisplay:
         ScoreCurveDisplay
         """
         check_is_fitted(estimator)
-        return cls(estimator.scores_, int(estimator.get_support().sum())).plot(ax)
+        return cls(to_numpy(estimator.scores_), int(estimator.get_support().sum())).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ScoreCurveDisplay:
         """Draw the curve and the cut.

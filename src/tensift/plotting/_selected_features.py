@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift._namespace import is_device_array, to_numpy
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
 from tensift.plotting._names import MOST_NAMED_TICKS, ModeNames
@@ -115,9 +116,10 @@ class SelectedFeaturesDisplay:
         """
         fitted = FittedSelection.of(estimator, dims, coords)
         samples: Any = X if hasattr(X, "shape") else np.asarray(X)
-        if not -len(samples) <= sample < len(samples):
-            raise ValueError(f"sample={sample} is not one of the {len(samples)} samples in X")
-        one = np.asarray(samples[sample])
+        if not -samples.shape[0] <= sample < samples.shape[0]:
+            raise ValueError(f"sample={sample} is not one of the {samples.shape[0]} samples in X")
+        one = to_numpy(samples[sample, ...]) if is_device_array(samples) else samples[sample]
+        one = np.asarray(one)
         if one.size != np.prod(fitted.names.shape):
             raise ValueError(
                 f"X has samples of shape {one.shape}, but the selector was fitted on samples of "

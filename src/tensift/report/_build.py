@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from tensift._namespace import to_numpy
 from tensift._version import __version__
 from tensift.comparison import SelectorComparison
 from tensift.datasets import TensorDataset
@@ -47,13 +48,14 @@ def build_content(
 ) -> Content:
     """Check that the parts belong together, and put them into one dict."""
     shape, mode = _features(selector, comparison)
-    dataset = _dataset(data, shape)
+    selector = None if selector is None else selector.to_numpy()
+    dataset = _dataset(to_numpy(data), shape)
     views = []
     if selector is not None:
         views.append(view_of_selector("", "chosen", selector, source))
     for name, other in (alternatives or {}).items():
         _check_alternative(name, other, shape, mode)
-        views.append(view_of_selector(name, "alternative", other, source))
+        views.append(view_of_selector(name, "alternative", other.to_numpy(), source))
     if comparison is not None:
         views += [view_of_method(method, comparison, source) for method in comparison.features]
     if not views:

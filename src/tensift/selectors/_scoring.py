@@ -56,6 +56,8 @@ class Scoring:
 
     def scores(self, norms: Any) -> Any:
         """Scores of the features, from the column norms ``(p', q)`` of the kept slices."""
+        if is_device_array(norms):
+            norms = _without_rounding(norms)
         scores = self.orientation.spread_over_features(self.orientation.expand(norms) ** 2)
         if self.root:
             scores = namespace_of(scores).sqrt(scores)
@@ -80,6 +82,17 @@ class Scoring:
                 "same operator score; they are ordered by their standard deviation. Use "
                 "score='energy' for scores that tell them apart"
             )
+
+
+def _without_rounding(norms: Any) -> Any:
+    """Norms of which those that are rounding next to the largest are zero.
+
+    Projections by products leave rounding where eigenvectors leave zeros, and features with a
+    score of zero are ordered by other things than rounding.
+    """
+    xp = namespace_of(norms)
+    least = xp.finfo(norms.dtype).eps * xp.max(norms)
+    return xp.where(norms > least, norms, xp.zeros_like(norms))
 
 
 def pool_elements(values: Any, feature_mode: int | None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._namespace import device_of, is_device_array, namespace_of
+from tensift._namespace import device_of, is_device_array, namespace_of, to_numpy
 from tensift.solvers._low_rank import LowRank
 from tensift.solvers._problem import column_norms
 
@@ -91,6 +91,17 @@ class Solution:
             return (self.objective - self.dual) / xp.clip(xp.abs(self.objective), min=tiny)
         size = np.maximum(np.abs(self.objective), np.finfo(float).tiny)
         return (self.objective - self.dual) / size
+
+    def to_numpy(self) -> Solution:
+        """The same with NumPy arrays, copied from the device that they are on."""
+        if isinstance(self.found, LowRank):
+            return self
+        return Solution(
+            to_numpy(self.found),
+            to_numpy(self.objective_path),
+            to_numpy(self.converged),
+            to_numpy(self.dual),
+        )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:
