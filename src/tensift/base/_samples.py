@@ -23,7 +23,7 @@ from tensift._namespace import (
 from tensift.algebra._arrays import floating_on_device
 from tensift.gram._device_moments import row_blocks
 
-__all__ = ["TensorEstimator", "check_finite", "n_axes"]
+__all__ = ["TensorEstimator", "check_finite", "check_finite_on_device", "n_axes"]
 
 
 class TensorEstimator(BaseEstimator):
@@ -58,7 +58,7 @@ class TensorEstimator(BaseEstimator):
         if is_device_array(X):
             _check_on_device(X, min_samples, rows_of_complex=rows_of_complex)
             if reset:
-                vars(self).pop("feature_names_in_", None)
+                self.__dict__.pop("feature_names_in_", None)
         elif n_axes(X) > 2 or (rows_of_complex and np.iscomplexobj(X)):
             X = _check_tensor(X, min_samples)
         else:
@@ -163,8 +163,7 @@ def check_finite_on_device(X: Any) -> Any:
 def check_finite(X: Any) -> Any:
     """A numeric array without NaN or infinity, in scikit-learn's words but complex allowed."""
     _refuse_masked(X)
-    if is_device_array(X):
-        return check_finite_on_device(X)
+    refuse_device_array(X, "this function")
     if getattr(getattr(X, "dtype", None), "kind", "f") not in "biufcOSU":
         raise ValueError(f"X has dtype {X.dtype}, which is not numeric; pass numbers")
     if not np.iscomplexobj(X):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
+from tensift._namespace import refuse_device_array
 from tensift._stacks import adjoint, squared_modulus
 from tensift.base import OrientedEstimator, ParameterAndMethod, check_finite
 from tensift.base._intake import checked_chunk
@@ -127,6 +128,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         ndarray of shape (n, d_1, ..., d_m), or (n, d) if fitted on rows
         """
         check_is_fitted(self)
+        refuse_device_array(X, type(self).__name__)
         coordinates = check_finite(X)
         if coordinates.shape[1:] != (self.n_components_,):
             raise ValueError(

@@ -66,7 +66,7 @@ class DeviceMoments(Moments):
         self._squares: Any = None
         self._scatter: Any = None
 
-    def update(self, samples: Any) -> DeviceMoments:
+    def update(self, samples: Any, pool: Any = None) -> DeviceMoments:
         """Take in samples ``(n, d_1, ..., d_m)``, a block at a time."""
         if precision_of(samples) == "float64":
             self.precision = "float64"
@@ -107,7 +107,7 @@ class DeviceMoments(Moments):
             self._join(other.count, other.mean, other._squares, other.peak, None, other._scatter)
         return self
 
-    def _join(  # type: ignore[override]
+    def _join(
         self, count: int, mean: Any, squares: Any, peak: float, columns: Any, scatter: Any
     ) -> None:
         """Add centred moments of more samples, and what the shift between the means adds."""

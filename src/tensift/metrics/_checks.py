@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tensift._namespace import refuse_device_array
+
 __all__ = ["ClassMeans", "as_real_rows", "check_data", "encode_labels"]
 
 # Rows are handled in blocks of about this many numbers, so that memory stays bounded.
@@ -15,6 +17,7 @@ _BLOCK_SIZE = 2**22
 
 def check_data(X: ArrayLike) -> np.ndarray:
     """The data as an array of finite numbers, samples first."""
+    refuse_device_array(X, "this function")
     data = np.asanyarray(X)
     if data.dtype.kind not in "biufc":
         raise ValueError(f"X must be numbers; got an array of dtype {data.dtype}")

@@ -26,7 +26,7 @@ from tensift._namespace import (
     to_numpy,
 )
 from tensift._warnings import warn_user
-from tensift.base import TensorEstimator, check_finite, n_axes
+from tensift.base import TensorEstimator, check_finite, check_finite_on_device, n_axes
 from tensift.base._lazy import lazy_source
 from tensift.selectors._keep_on_device import (
     keep_on_device,
@@ -247,7 +247,7 @@ class TensorSelector(SelectorMixin, TensorEstimator):
                 *kept_shape,
                 *self.feature_shape_[mode + 1 :],
             )
-        samples = check_finite(X)
+        samples: Any = check_finite_on_device(X) if is_device_array(X) else check_finite(X)
         rows = samples.ndim == 2 and (mode is not None or self._rows_in)
         shape = tuple(samples.shape[1:])
         if shape not in (kept_shape, (math.prod(kept_shape),)):

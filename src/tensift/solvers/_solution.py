@@ -66,7 +66,10 @@ class Solution:
         """The number of steps every slice took."""
         if is_device_array(self.objective_path):
             xp = namespace_of(self.objective_path)
-            return xp.sum(xp.astype(~xp.isnan(self.objective_path), xp.int64), axis=1)
+            integers = xp.arange(
+                1
+            ).dtype  # those of indices, which not all libraries have 64 bits of
+            return xp.sum(xp.astype(~xp.isnan(self.objective_path), integers), axis=1)
         return np.count_nonzero(~np.isnan(self.objective_path), axis=1)
 
     @property
@@ -75,7 +78,7 @@ class Solution:
         if is_device_array(self.objective_path):
             path = self.objective_path
             xp = namespace_of(path)
-            steps = xp.arange(path.shape[1], device=device_of(path), dtype=xp.int64)
+            steps = xp.arange(path.shape[1], device=device_of(path))
             last = steps == self.n_iter[:, None] - 1
             return xp.sum(xp.where(last, path, xp.zeros_like(path)), axis=1)
         return self.objective_path[np.arange(len(self.objective_path)), self.n_iter - 1]
