@@ -66,9 +66,7 @@ class Solution:
         """The number of steps every slice took."""
         if is_device_array(self.objective_path):
             xp = namespace_of(self.objective_path)
-            integers = xp.arange(
-                1
-            ).dtype  # those of indices, which not all libraries have 64 bits of
+            integers = xp.arange(1).dtype  # not all libraries have some of 64 bits
             return xp.sum(xp.astype(~xp.isnan(self.objective_path), integers), axis=1)
         return np.count_nonzero(~np.isnan(self.objective_path), axis=1)
 
