@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import sklearn
 
+from tensift._namespace import to_numpy
 from tensift.datasets import fetch_paper
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,6 +51,30 @@ def paper_dataset(data_folder):
                 pytest.skip(str(error))
 
     return fetch
+
+
+DEVICE = os.environ.get("TENSIFT_DEVICE", "cpu")  # where PyTorch's arrays are; "cuda" is another
+LIBRARIES = ("numpy", "array_api_strict", "torch", "jax", *(["cupy"] if DEVICE != "cpu" else []))
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request):
+    """A library of the array API: its `name`, `asarray(values)` and `numpy(array)`.
+
+    Where TENSIFT_DEVICE is "cuda", PyTorch's arrays are there, and CuPy's are tried, too.
+    """
+    name = request.param
+    module = pytest.importorskip(name, reason=f"{name} is not installed")
+    if name == "torch":
+        make = partial(module.asarray, device=DEVICE)
+    else:
+        make = module.numpy.asarray if name == "jax" else module.asarray
+    before = name == "jax" and module.config.jax_enable_x64
+    if name == "jax":
+        module.config.update("jax_enable_x64", True)
+    yield SimpleNamespace(name=name, asarray=make, numpy=to_numpy)
+    if name == "jax":
+        module.config.update("jax_enable_x64", before)
 
 
 @pytest.fixture(scope="session")

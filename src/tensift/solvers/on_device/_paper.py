@@ -23,6 +23,7 @@ _ACCURACY = 1e-10  # of projections, where operators have eigenvalues up to one
 # Positive and negative parts annihilate one another. By how much a product may be off, as a share
 # of the squared norm, before projections count as failed; in units of the last place.
 _FAILURE = 2.0**20
+_SMALL = 2**15  # elements of a stack from which on fewer of them would save no time
 
 
 def solve_paper_on_device(
@@ -91,7 +92,7 @@ def solve_paper_on_device(
     converged = np.zeros(n_slices, bool)
     going = np.ones(n_slices, bool)  # of the slices in the stack
     previous = np.full(n_slices, np.inf)
-    norm, n_failures = 1.0, 0
+    norm, n_failures = stack.norm_at_start(float(smoothing), float(ridge)), 0
     for step in range(max_iter):
         active = stack.index[going]
         weights = stack.weights(float(smoothing), float(ridge))
@@ -169,6 +170,12 @@ class _Stack:
         root = xp.sqrt(self.norms * self.norms + smoothing)
         return _column(self.problems.lam) / (2 * root) + ridge
 
+    def norm_at_start(self, smoothing: float, ridge: float) -> float:
+        """A bound for the matrices of the first step: ``max(1, eta / 2 / weight)``."""
+        xp = namespace_of(self.norms)
+        bound = _column(self.problems.eta) / 2 / self.weights(smoothing, ridge)
+        return max(1.0, float(xp.max(bound)))
+
     def stepped(self, current: Any, ended: NDArray[np.bool_]) -> _Stack:
         """The stack after a step, with the operators of slices that end with it."""
         operators = self.operators
@@ -189,7 +196,8 @@ class _Stack:
         each shape then meet few shapes.
         """
         size = len(going)
-        while np.count_nonzero(going) <= (size + 1) // 2 < size:
+        elements = self.norms.shape[1] ** 2
+        while np.count_nonzero(going) <= (size + 1) // 2 < size and size * elements > _SMALL:
             size = (size + 1) // 2
         if size == len(going):
             return self, going, previous
