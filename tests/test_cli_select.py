@@ -10,12 +10,14 @@ import h5py
 import numpy as np
 import pytest
 import scipy.io
+import sklearn
 
 import tensift
 from tensift import STPCASelector
-from tensift.cli import _input, main
+from tensift.cli import main
 from tensift.datasets import _numpy_files, read_tensor
 from tensift.selectors import rank_features
+from tensift.sources._rows import FileRows
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(60, 6, 9)) * np.linspace(0.2, 2, 9)
@@ -209,14 +211,18 @@ def test_matlab_files_have_samples_last(here):
 @pytest.mark.parametrize("transform", ["identity", "dct"])
 def test_mapped_files_are_streamed_in_chunks(here, monkeypatch, transform):
     monkeypatch.setattr(_numpy_files, "_MAP_FROM_BYTES", 0)
-    monkeypatch.setattr(_input, "_CHUNK_BYTES", 8 * 54 * 16)
     sizes = []
-    partial_fit = STPCASelector.partial_fit
-    monkeypatch.setattr(
-        STPCASelector, "partial_fit", lambda self, x: sizes.append(len(x)) or partial_fit(self, x)
-    )
-    assert main(["select", "x.npy", "-k", "5", "--transform", transform]) == 0
-    assert sizes == [16, 16, 16, 12]
+    read = FileRows.read
+
+    def counted(self, start, stop, out=None):
+        sizes.append(stop - start)
+        return read(self, start, stop, out)
+
+    monkeypatch.setattr(FileRows, "read", counted)
+    with sklearn.config_context(working_memory=32 * 8 * 54 * 16 / 2**20):
+        arguments = ["select", "x.npy", "-k", "5", "--transform", transform, "--no-figure"]
+        assert main(arguments) == 0
+    assert [size for size in sizes if size > 1] == [16, 16, 16, 12]
     expected = STPCASelector(5, transform=transform).fit(X)
     np.testing.assert_allclose(np.load("x-tensift/scores.npy"), expected.scores_, rtol=1e-6)
     np.testing.assert_array_equal(

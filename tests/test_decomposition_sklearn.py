@@ -354,7 +354,9 @@ def test_numbers_of_any_type_are_computed_with_in_double_precision(kind, dtype):
     assert coordinates.dtype == float
     assert_array_equal(coordinates, fitted.transform(plain))
     streamed = kind(2, transform="dct").partial_fit(X[:7]).partial_fit(X[7:])
-    assert_allclose(streamed.transform(X), coordinates, atol=1e-6 * np.abs(plain).max())
+    # Of samples that are nearly all equal, signs of components are rounding's to choose.
+    found, expected = np.abs(streamed.transform(X)), np.abs(coordinates)
+    assert_allclose(found, expected, atol=1e-6 * np.abs(plain).max())
 
 
 @pytest.mark.parametrize("transform", ["identity", "dft", "dct"])

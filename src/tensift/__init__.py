@@ -2,6 +2,7 @@
 
 from tensift import algebra, datasets, metrics
 from tensift._version import __version__
+from tensift.base import collect_moments
 from tensift.comparison import SelectorComparison, compare_selectors
 from tensift.decomposition import SelectFromDecomposition, SparseTensorPCA, TensorPCA
 from tensift.selectors import (
@@ -50,6 +51,7 @@ __all__ = [
     "VarianceSelector",
     "__version__",
     "algebra",
+    "collect_moments",
     "compare_selectors",
     "datasets",
     "list_selectors",

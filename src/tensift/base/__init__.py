@@ -1,5 +1,6 @@
 """What estimators share: taking in samples, orienting them, holding their moments."""
 
+from tensift.base._collect import collect_moments
 from tensift.base._data_checks import check_magnitude, usable_gram, usable_scale
 from tensift.base._oriented import OrientedEstimator, same_specification
 from tensift.base._parameter_and_method import ParameterAndMethod
@@ -12,6 +13,7 @@ __all__ = [
     "check_finite",
     "check_finite_on_device",
     "check_magnitude",
+    "collect_moments",
     "n_axes",
     "same_specification",
     "usable_gram",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import NDArray
 
+from tensift._pool import Pool
 from tensift._stacks import squared_modulus
 from tensift.algebra._bases import self_correlation
-from tensift.base._data_checks import check_magnitude
-from tensift.base._samples import check_finite
 from tensift.gram import Moments, Orientation
+from tensift.gram._moments import checked_peak
 
 __all__ = [
+    "MomentsOfChunk",
     "add_all",
     "checked_chunk",
     "correlations_of_chunk",
@@ -22,9 +25,29 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True)
+class MomentsOfChunk:
+    """Measures the moments of chunks, of all kept slices or of some."""
+
+    orientation: Orientation
+    slices: slice | None = None
+
+    def __call__(self, chunk: NDArray) -> Moments:
+        """The moments of a chunk."""
+        return self.add(self.blank(), chunk)
+
+    def blank(self) -> Moments:
+        """Moments of no chunk."""
+        return Moments(self.orientation, self.slices)
+
+    def add(self, moments: Moments, chunk: NDArray, pool: Pool | None = None) -> Moments:
+        """Take a chunk into the moments of others; they are checked on the way."""
+        return moments.update(_in_shape(chunk, self.orientation.feature_shape), pool)
+
+
 def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:
     """The moments of a chunk of samples."""
-    return Moments(orientation).update(checked_chunk(chunk, orientation.feature_shape))
+    return MomentsOfChunk(orientation)(chunk)
 
 
 def correlations_of_chunk(
@@ -32,6 +55,7 @@ def correlations_of_chunk(
 ) -> list[NDArray]:
     """Uncentred self-correlations of some modes of a chunk of samples."""
     samples = checked_chunk(chunk, feature_shape)
+    samples = samples.astype(complex if np.iscomplexobj(samples) else float, copy=False)
     return [self_correlation(samples, mode + 1) for mode in modes]
 
 
@@ -61,6 +85,13 @@ def add_all(one: list[NDArray], other: list[NDArray]) -> list[NDArray]:
 
 def checked_chunk(chunk: NDArray, feature_shape: tuple[int, ...]) -> NDArray:
     """A chunk of samples in their tensor shape, if it has finite numbers of moderate size."""
-    samples = check_finite(chunk)
-    check_magnitude(samples)
+    samples = _in_shape(chunk, feature_shape)
+    checked_peak(samples, 0)
+    return samples
+
+
+def _in_shape(chunk: NDArray, feature_shape: tuple[int, ...]) -> NDArray:
+    samples = np.asarray(chunk)
+    if samples.dtype.kind not in "biufc":
+        raise ValueError(f"X has dtype {samples.dtype}, which is not numeric; pass numbers")
     return samples.reshape(len(samples), *feature_shape)

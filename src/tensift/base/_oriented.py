@@ -14,19 +14,22 @@ from sklearn.base import _fit_context
 
 from tensift._modes import resolve_mode
 from tensift._namespace import Kind, check_same_kind, is_complex, is_device_array, kind_of
-from tensift.algebra import is_data_driven, make_transforms
+from tensift.algebra import ModeTransform, is_data_driven, make_transform, make_transforms
 from tensift.base._data_checks import check_magnitude, refuse_gradients
 from tensift.base._intake import (
+    MomentsOfChunk,
     add_all,
     correlations_of_chunk,
     energies_of,
     energies_of_chunk,
-    moments_of_chunk,
 )
+from tensift.base._passes import MomentsInPasses, passes_for
 from tensift.base._samples import TensorEstimator
 from tensift.gram import Moments, Orientation
 from tensift.gram._device_moments import empty_moments, energies
 from tensift.sources import Source, source_of
+from tensift.sources._chunks import ChunkedSource, StoredSource
+from tensift.sources._rows import SlicedRows
 
 __all__ = ["OrientedEstimator", "same_specification"]
 
@@ -46,10 +49,13 @@ class OrientedEstimator(TensorEstimator):
         "random_state": ["random_state"],
     }
     _results: ClassVar[tuple[str, ...]] = ()
+    _solves_in_passes: ClassVar[bool] = False  # where the Gram matrices are too many for memory
 
     orientation: int
     random_state: int | np.random.RandomState | None
+    orientation_: int
     _moments: Moments
+    _oriented_by: tuple[int, Any]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of this estimator; those that share a name with a method are no exception."""
@@ -62,8 +68,10 @@ class OrientedEstimator(TensorEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity. Tensors may be complex.
+        X : array-like of shape (n, d_1, ..., d_m) or (n, d), a source, or Moments
+            Samples, without NaN or infinity. Tensors may be complex. Memory maps, HDF5 and Zarr
+            arrays, and iterators over chunks of samples are read a chunk at a time. Moments
+            (`tensift.collect_moments`) stand for the samples that they were collected from.
         y : None
             Ignored.
 
@@ -80,7 +88,7 @@ class OrientedEstimator(TensorEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+        X : array-like of shape (n, d_1, ..., d_m) or (n, d), or a source, as in `fit`
             Any number of samples.
         y : None
             Ignored.
@@ -108,6 +116,8 @@ class OrientedEstimator(TensorEstimator):
                 "orientation or transform changed since the first chunk, which fixed them; use "
                 "fit, or begin anew with a clone"
             )
+        if not first:
+            self._own_moments()
         if source is not None:
             real = np.dtype(source.dtype).kind != "c"
             orientation = self._orient(real=real) if first else self._moments.orientation
@@ -180,6 +190,10 @@ class OrientedEstimator(TensorEstimator):
 
         Returns the samples if they are in memory.
         """
+        self.__dict__.pop("_borrowed", None)
+        if isinstance(X, Moments):
+            self._take_in_moments(X)
+            return None
         source = source_of(X)
         samples = None
         if source is not None:
@@ -187,39 +201,126 @@ class OrientedEstimator(TensorEstimator):
         else:
             samples = self._first_samples(X, 2)
             self._forget_results()
-            self._moments = empty_moments(self._orient_samples(samples), samples).update(samples)
+            orientation = self._orient_samples(samples)
+            blocks = self._blocks_of_slices(orientation, samples)
+            if blocks is None:
+                self._moments = empty_moments(orientation, samples).update(samples)
+            else:
+                self._moments = MomentsInPasses(
+                    StoredSource(SlicedRows(samples)), orientation, blocks, **self._reading()
+                )
         self.n_samples_seen_ = self._moments.count
         return samples
 
     def _take_in_source(self, source: Source) -> None:
         """Measure samples that are not in memory: once, or twice for a data-driven transform."""
-        self._learn_shape(source.sample_shape)
-        verbose = bool(getattr(self, "verbose", False))
+        self._check_source(source, first=True)
         correlations = None
         if is_data_driven(vars(self)["transform"]) and len(self.feature_shape_) > 1:
-            measure = partial(
-                correlations_of_chunk, feature_shape=self.feature_shape_, modes=self._other_modes()
-            )
-            title = "correlating modes"
-            correlations = source.reduce(measure, add_all, title=title, verbose=verbose)
+            if not source.rereadable:
+                raise ValueError(
+                    "transform='eigen' reads the samples twice, but X is an iterator, which can be "
+                    "read once; pass something that can be read again, such as "
+                    "tensift.sources.Chunks or a class with __iter__"
+                )
+            correlations = self._correlations_of(source)
         real = np.dtype(source.dtype).kind != "c"
         orientation = self._orient(real=real, correlations=correlations)
         self._forget_results()
-        self._moments = self._moments_of(source, orientation)
+        blocks = self._blocks_of_slices(orientation, source)
+        if blocks is None:
+            self._moments = self._moments_of(source, orientation)
+        else:
+            self._moments = MomentsInPasses(source, orientation, blocks, **self._reading())
+
+    def _take_in_moments(self, moments: Moments) -> None:
+        """Take the moments of samples for the samples; they are not changed."""
+        orientation = moments.orientation
+        spec = vars(self)["transform"]
+        self._learn_shape(orientation.feature_shape)
+        self._check_features()
+        self._check_orientation(orientation)
+        self._other_modes()
+        is_left = same_specification((self.orientation, spec), (0, "identity"))
+        if not is_left and self.orientation_ != orientation.mode:
+            raise ValueError(
+                f"orientation={self.orientation}, but X is Moments of orientation "
+                f"{orientation.mode}; give that one"
+            )
+        if not is_left and not fits_transforms(spec, orientation.transforms):
+            names = [transform.name for transform in orientation.transforms]
+            raise ValueError(
+                f"transform differs from that of X, which is Moments under {names}; give the same, "
+                "or leave orientation and transform at their defaults"
+            )
+        self.orientation_ = orientation.mode
+        self._oriented_by = (self.orientation, spec)
+        self._forget_results()
+        self._moments, self._borrowed = moments, True
+        self.n_samples_seen_ = moments.count
+
+    def _own_moments(self) -> None:
+        """Have moments that can be changed."""
+        if isinstance(self._moments, MomentsInPasses):
+            raise ValueError(
+                "partial_fit after a fit in several passes is not possible: the Gram matrices were "
+                "never in memory together; begin anew with a clone"
+            )
+        if self.__dict__.pop("_borrowed", False):
+            self._moments = Moments(self._moments.orientation).merge(self._moments)
+
+    def _blocks_of_slices(self, orientation: Orientation, data: Any) -> list[slice] | None:
+        """Blocks of slices whose Gram matrices fit into memory, if they do not all together."""
+        in_process = isinstance(data, ChunkedSource | np.ndarray)
+        if not (self._solves_in_passes and in_process):
+            return None
+        rereadable = isinstance(data, np.ndarray) or data.rereadable
+        count = data.n_samples if isinstance(data, Source) else len(data)
+        return passes_for(orientation, count, rereadable=rereadable)
+
+    def _reading(self) -> dict[str, Any]:
+        """How sources are read."""
+        return {
+            "verbose": bool(getattr(self, "verbose", False)),
+            "n_jobs": getattr(self, "n_jobs", None),
+        }
+
+    def _correlations_of(self, source: Source) -> list[NDArray]:
+        measure = partial(
+            correlations_of_chunk, feature_shape=self.feature_shape_, modes=self._other_modes()
+        )
+        verbose = self._reading()["verbose"]
+        return source.reduce(measure, add_all, title="correlating modes", verbose=verbose)
 
     def _moments_of(self, source: Source, orientation: Orientation) -> Moments:
-        measure = partial(moments_of_chunk, orientation=orientation)
-        return source.moments(measure, verbose=bool(getattr(self, "verbose", False)))
+        return source.moments(MomentsOfChunk(orientation), **self._reading())
 
     def _check_source(self, source: Source, *, first: bool = False) -> None:
         """Learn the shape of samples that are not in memory, or refuse those unlike the fitted."""
         if first:
+            if len(source.sample_shape) == 1 and self.feature_shape is None:
+                self._refuse_complex_rows(source)
             self._learn_shape(source.sample_shape)
+            self._check_features()
+            self.__dict__.pop("feature_names_in_", None)
             return
         self._check_shape(source.sample_shape)
         check_same_kind(None, self._fitted_kind(), type(self).__name__)
         if np.dtype(source.dtype).kind == "c" and self._moments.orientation.real_data:
             raise ValueError("X is complex, but the samples before it were real; pass one kind")
+
+    def _check_features(self) -> None:
+        """Refuse parameters that do not go with the shape of samples, before these are read."""
+
+    def _check_orientation(self, orientation: Orientation) -> None:
+        """Refuse moments that were made for another kind of estimator."""
+
+    @staticmethod
+    def _refuse_complex_rows(source: Source) -> None:
+        if np.dtype(source.dtype).kind == "c":
+            raise ValueError(
+                "Complex data not supported in rows; pass tensors, or give feature_shape"
+            )
 
     def _forget_results(self) -> None:
         for name in (*self._results, "_solved"):
@@ -271,6 +372,21 @@ class OrientedEstimator(TensorEstimator):
             random_state=self.random_state,
         )
         return Orientation(self.feature_shape_, self.orientation_, transforms, real)
+
+
+def fits_transforms(spec: Any, transforms: Sequence[ModeTransform]) -> bool:
+    """Whether transforms were made from a specification, as far as one can tell without data."""
+    is_list = isinstance(spec, list | tuple) and not all(map(callable, spec))
+    specs = list(spec) if is_list else [spec] * len(transforms)
+    if len(specs) != len(transforms):
+        return False
+    for one, transform in zip(specs, transforms, strict=True):
+        if isinstance(one, str):
+            if one != transform.name:
+                return False
+        elif not np.array_equal(make_transform(one, transform.size).matrix, transform.matrix):
+            return False
+    return True
 
 
 def same_specification(one: Any, other: Any) -> bool:

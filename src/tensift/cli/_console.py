@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tensift._progress import progress_bar
+from tensift._progress import format_bytes, progress_bar
 
 __all__ = ["Console", "format_bytes", "format_shape"]
 
@@ -51,15 +51,6 @@ class Console:
 
 def _ignore(*_: object) -> None:
     pass
-
-
-def format_bytes(count: float) -> str:
-    """A size in bytes for people, such as ``3.2 MB``."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"
 
 
 def format_shape(shape: tuple[int, ...]) -> str:

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tensift import STPCASelector
+from tensift import STPCASelector, collect_moments
 from tensift._warnings import warn_user
-from tensift.algebra import is_data_driven
 from tensift.cli._arguments import (
     count_or_share,
     non_negative,
     positive_int,
     transform_names,
 )
-from tensift.cli._console import Console
-from tensift.cli._input import add_feature_mode, feature_mode_of, in_chunks
+from tensift.cli._input import add_feature_mode, feature_mode_of
 from tensift.datasets import TensorDataset
 from tensift.plotting._names import ModeNames
 
@@ -96,6 +94,12 @@ def add_method_arguments(group: Any) -> None:
         "--jobs", type=int, metavar="N", help="threads; -1 for all cores (default: 1)"
     )
 
+    group.add_argument(
+        "--checkpoint", type=Path, metavar="FILE",
+        help="what is known of the samples is written there every few seconds; after an "
+        "interruption, the same command goes on from it",
+    )  # fmt: skip
+
 
 def selector_parameters(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
     """The parameters of the selector, checked against the shape of the data."""
@@ -142,21 +146,26 @@ def _load_matrix(path: Path) -> np.ndarray:
 
 
 def fit_selector(
-    selector: STPCASelector, dataset: TensorDataset, path: Path, console: Console
+    selector: STPCASelector,
+    dataset: TensorDataset,
+    path: Path,
+    checkpoint: Path | None = None,
 ) -> STPCASelector:
     """Fit a selector; data that are mapped from disk pass through memory in chunks."""
     try:
-        transform = selector.get_params()["transform"]
-        if isinstance(dataset.data, np.memmap) and not is_data_driven(transform):
-            for chunk in in_chunks(dataset.data, console):
-                selector.partial_fit(chunk)
-        else:
+        if checkpoint is None:
             selector.fit(dataset.data)
-        selector.ranking_  # noqa: B018  (after chunks, reading a result solves)
+        else:
+            given = selector.get_params()
+            names = ("orientation", "transform", "random_state", "n_jobs", "verbose")
+            options = {name: given[name] for name in names}
+            selector.fit(collect_moments(dataset.data, checkpoint=checkpoint, **options))
     except ValueError as error:
         reason = str(error).splitlines()[0]
         if "NaN" in reason or "infinity" in reason:
-            reason += " Fill or remove such values first; tensift info counts them"
+            reason = (
+                f"{reason.rstrip('.')}. Fill or remove such values first; tensift info counts them"
+            )
         raise ValueError(f"{path}: {reason}") from None
     highest = float(selector.scores_.max())
     if highest < _COLLAPSED:

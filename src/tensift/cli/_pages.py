@@ -65,7 +65,7 @@ def _fitted_alternatives(
     for done, (name, other) in enumerate(others.items(), start=1):
         other.set_params(verbose=False)
         try:
-            fitted[name] = fit_selector(other, dataset, arguments.input, Console(quiet=True))
+            fitted[name] = fit_selector(other, dataset, arguments.input)
         except ValueError as error:
             warn_user(f"left out of the report: {name}; {error}")
         told(done)

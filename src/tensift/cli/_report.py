@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     parameters = selector_parameters(arguments, dataset)
     with OutputFolder(path.parent, [path.name], overwrite=arguments.overwrite) as output:
         selector = STPCASelector(**parameters, verbose=not console.quiet)
-        fit_selector(selector, dataset, arguments.input, console)
+        fit_selector(selector, dataset, arguments.input, arguments.checkpoint)
         page = selection_page(arguments, selector, dataset, console, arguments.title)
         output.write_text(path.name, page)
     shape = format_shape(dataset.feature_shape)

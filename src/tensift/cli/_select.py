@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     parameters = selector_parameters(arguments, dataset)
     with OutputFolder(folder, names, overwrite=arguments.overwrite) as output:
         selector = STPCASelector(**parameters, verbose=not console.quiet)
-        fit_selector(selector, dataset, arguments.input, console)
+        fit_selector(selector, dataset, arguments.input, arguments.checkpoint)
         feature_names = feature_names_of(selector, dataset)
         output.write("scores.npy", lambda stream: _save(stream, selector.scores_))
         output.write(

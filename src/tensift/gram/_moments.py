@@ -14,7 +14,7 @@ from tensift._stacks import adjoint, diagonal_of, squared_modulus
 from tensift.gram._orientation import Orientation
 from tensift.gram._tensor import GramTensor
 
-__all__ = ["Moments", "UnusableSample", "largest_modulus"]
+__all__ = ["Moments", "UnusableSample", "checked_peak", "largest_modulus"]
 
 # Of samples in double precision: those that are centred together stay in the cache of a core,
 # those that are multiplied together (but at least 2 q) in the cache of all.
@@ -24,6 +24,7 @@ _LARGEST_BLOCK = 2**26  # beyond this, a block has q samples and no more bytes t
 _FEWEST_ROWS = 8
 _TASKS = 8  # into which the slices of a block are divided at least
 _LARGEST = 1e100  # a value whose squares can be summed
+_TOO_LARGE = f"values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
 
 
 class UnusableSample(ValueError):
@@ -34,12 +35,15 @@ class UnusableSample(ValueError):
     row : int
         Its number among the samples that were given.
     what : str
-        What it holds: "NaN", "infinity", or values that are too large.
+        What it holds.
     """
 
     def __init__(self, row: int, what: str) -> None:
-        super().__init__(f"X has {what} in sample {row}")
+        super().__init__(f"Input X contains {what}")
         self.row, self.what = row, what
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnusableSample, (self.row, self.what)
 
 
 class Moments:
@@ -112,7 +116,7 @@ class Moments:
 
     def _add_thin(self, samples: NDArray) -> None:
         """Take in so few samples that they are kept."""
-        peak = _checked_peak(samples, 0)
+        peak = checked_peak(samples, 0)
         centred, mean = _centred(samples)
         columns = [self._to_slices(centred)] if len(samples) > 1 or not self.count else []
         self._join(len(samples), mean, _sums_of_squares(centred), peak, columns, None)
@@ -136,7 +140,7 @@ class Moments:
 
         def take_in(first: int) -> tuple[float, NDArray, NDArray[np.float64] | None]:
             part = samples[first : min(first + length, stop)]
-            peak = _checked_peak(part, first)
+            peak = checked_peak(part, first)
             rows = buffer[first - start : first - start + len(part)]
             if self._slices_are_features:
                 return peak, self._lay_out(part, rows), None
@@ -171,8 +175,7 @@ class Moments:
             laid_out = rows.reshape(len(part), *orientation.other_shape, orientation.size)
             laid_out[...] = np.moveaxis(part, orientation.mode + 1, -1)
         flat = rows.reshape(len(part), -1)
-        mean = np.ones(len(part), flat.dtype) @ flat  # by far the fastest sum over rows
-        mean /= len(part)
+        mean = flat.mean(axis=0)
         flat -= mean
         return self._laid_out(mean)
 
@@ -310,7 +313,7 @@ def _sums_of_squares(samples: NDArray) -> NDArray[np.float64]:
     return sums
 
 
-def _checked_peak(samples: NDArray, first: int) -> float:
+def checked_peak(samples: NDArray, first: int) -> float:
     """The largest absolute value, if sums can be made of all of them."""
     peak = largest_modulus(samples)
     if peak <= _LARGEST:
@@ -320,7 +323,7 @@ def _checked_peak(samples: NDArray, first: int) -> float:
     if np.isnan(samples[row]).any():
         what = "NaN"
     else:
-        what = "infinity" if np.isinf(sizes[row]) else f"values above {_LARGEST:.0e}"
+        what = "infinity" if np.isinf(sizes[row]) else _TOO_LARGE
     raise UnusableSample(first + row, what)
 
 

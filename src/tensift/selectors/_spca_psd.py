@@ -161,6 +161,13 @@ class SPCA_PSD(STPCASelector):
         self._oriented_by = (self.orientation, vars(self)["transform"])
         return _Flattened(self.feature_shape_, 0, (), real)
 
+    def _check_orientation(self, orientation: Orientation) -> None:
+        if orientation.size < self.n_features_in_:
+            raise ValueError(
+                "X is Moments of slices, but SPCA_PSD flattens samples; collect those of rows "
+                "without feature_shape"
+            )
+
     def _solve(self, samples: NDArray | None) -> None:
         super()._solve(samples)
         for name in self._of_one_slice:

@@ -85,7 +85,13 @@ class DaskSource(Source):
         (found,) = gather([root], watch=watch)
         return found
 
-    def moments(self, measure: Callable[[NDArray], Moments], *, verbose: bool = False) -> Moments:
+    def moments(
+        self,
+        measure: Callable[[NDArray], Moments],
+        *,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> Moments:
         """The moments of all samples, whose Gram tensor stays on the workers."""
         return DaskMoments(self._reduction(measure, merged, "moments"))
 
@@ -117,9 +123,8 @@ class DaskSource(Source):
         chunks = self._array.map_blocks(
             _measure,
             measure=delayed(measure, name=f"measure-{token}", traverse=False),
-            drop_axis=list(range(1, self._array.ndim)),
             dtype=object,
-            meta=np.empty(0, object),
+            meta=np.empty((0,) * self._array.ndim, object),
             name=f"{_slug(title)}-{token}",
         )
         nodes = list(chunks.to_delayed().ravel())
@@ -188,6 +193,7 @@ def _slug(title: str) -> str:
 def _measure(chunk: Any, measure: Callable[[NDArray], Measured]) -> Measured | None:
     if len(chunk) == 0:
         return None
+    _refuse_masked(chunk)
     with one_blas_thread():
         return measure(chunk)
 
@@ -214,5 +220,11 @@ def _apply(
 ) -> NDArray:
     if len(chunk) == 0:
         return np.empty((0, *shape), kind)
+    _refuse_masked(chunk)
     with one_blas_thread():
         return function(chunk)
+
+
+def _refuse_masked(chunk: Any) -> None:
+    if np.ma.is_masked(chunk):
+        raise ValueError("X has masked values, which would be taken as they are; fill them first")

@@ -27,11 +27,14 @@ class Source(ABC):
         The shape of one sample as it is stored: a tensor, or a row.
     dtype : dtype
         Of the stored values.
+    rereadable : bool
+        Whether they can be looked at more than once.
     """
 
     n_samples: int | None
     sample_shape: tuple[int, ...]
     dtype: np.dtype
+    rereadable: bool = True
 
     @abstractmethod
     def reduce(
@@ -48,16 +51,46 @@ class Source(ABC):
         never its second. The order of merging depends on the chunks alone.
         """
 
-    def moments(self, measure: Callable[[NDArray], Moments], *, verbose: bool = False) -> Moments:
-        """The moments of all samples, of which `measure` gives those of a chunk."""
+    def moments(
+        self,
+        measure: Callable[[NDArray], Moments],
+        *,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+    ) -> Moments:
+        """The moments of all samples, of which `measure` gives those of a chunk.
+
+        `n_jobs` is for sources that are read in this process.
+        """
         return self.reduce(measure, Moments.merge, title="reading samples", verbose=verbose)
+
+    @abstractmethod
+    def map(self, function: Callable[[NDArray], NDArray]) -> Any:
+        """What a function of samples gives for all of them."""
 
 
 def source_of(X: Any) -> Source | None:
-    """The source that `X` is, None for anything that is an array in memory or can become one."""
-    from tensift.sources._dask import DaskSource, dask_array_of
+    """The source that `X` is, None for anything that is an array in memory or can become one.
 
+    Memory maps and views of them, HDF5 and Zarr arrays and what can be sliced like them, Dask
+    arrays, iterators over chunks and what gives one are sources. Lists, data frames, sparse
+    matrices and the arrays of any library are in memory.
+    """
+    from tensift.sources._chunks import StoredSource
+    from tensift.sources._dask import DaskSource, dask_array_of
+    from tensift.sources._iterators import iterable_source
+    from tensift.sources._rows import SlicedRows, is_lazy, rows_of_map
+
+    if isinstance(X, Source):
+        return X
+    if type(X) in (np.ndarray, np.memmap):
+        rows = rows_of_map(X)
+        return None if rows is None else StoredSource(rows)
+    if isinstance(X, np.ndarray | list | tuple | Moments):
+        return None
     array = dask_array_of(X)
     if array is not None:
         return DaskSource(array)
-    return None
+    if is_lazy(X):
+        return StoredSource(SlicedRows(X))
+    return iterable_source(X)
