@@ -169,6 +169,8 @@ class OrientedEstimator(TensorEstimator):
     def _solve_now(self, samples: NDArray | None) -> None:
         self._solve(samples)
         self._solved = True
+        if isinstance(self._moments, MomentsInPasses):
+            self._moments.forget_samples()
 
     def _first_samples(self, X: Any, min_samples: int) -> NDArray:
         samples = self._validate_samples(X, reset=True, min_samples=min_samples)

@@ -120,7 +120,7 @@ def passes_for(
 def why_not_kept(what: str) -> str:
     """Why something is not there after a fit in several passes, and what to do."""
     return (
-        f"{what} were not kept: the Gram matrices do not fit into scikit-learn's working_memory, "
+        f"{what} not kept: the Gram matrices do not fit into scikit-learn's working_memory, "
         "so slices were solved in blocks; fit under a larger one, such as "
         "sklearn.set_config(working_memory=8000) in MiB"
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tensift._namespace import is_device_array, precision_of
 from tensift.base import usable_gram, usable_scale
+from tensift.base._passes import MomentsInPasses
 from tensift.gram import DeviceMoments, GramTensor, Moments
 from tensift.selectors._entry import SmallerPenalties, entry_scores
 from tensift.selectors._scoring import variances
@@ -153,6 +154,10 @@ def slices_of(moments: Moments, scale: str | None) -> Slices:
         from tensift.selectors._dask_slices import DaskSlices
 
         return DaskSlices(moments, usable_scale(moments, scale))
+    if isinstance(moments, MomentsInPasses):
+        from tensift.selectors._pass_slices import PassSlices
+
+        return PassSlices(moments, usable_scale(moments, scale))
     gram = usable_gram(moments, scale)
     if isinstance(moments, DeviceMoments):
         from tensift.selectors._device_slices import DeviceSlices

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tensift._progress import progress_bar
 from tensift.base import OrientedEstimator, ParameterAndMethod
+from tensift.base._passes import MomentsInPasses, why_not_kept
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.selectors._base import TensorSelector
 from tensift.selectors._penalties import absolute_penalties, check_fractions
@@ -161,6 +162,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         "verbose": ["verbose"],
     }
     _takes_device_arrays = True
+    _solves_in_passes = True
     _results: ClassVar[tuple[str, ...]] = (
         "scores_",
         "ranking_",
@@ -219,6 +221,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     @cached_property
     def operators_(self) -> NDArray:
         """Reconstruction operators, put together when first read."""
+        if isinstance(self._moments, MomentsInPasses):
+            raise AttributeError  # `__getattr__` says why
         return self._moments.orientation.expand(self._solution.operators)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
@@ -241,6 +245,14 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         """
         check_is_fitted(self)
         return self._share_reconstructed(X, self._solution.operators)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "operators_" and isinstance(vars(self).get("_moments"), MomentsInPasses):
+            raise AttributeError(why_not_kept("operators_"))
+        return super().__getattr__(name)
+
+    def _check_features(self) -> None:
+        self._mode_of_features()
 
     def _check_parameters(self) -> None:
         check_fractions(self.penalty, {"lam": self.lam, "eta": self.eta})
