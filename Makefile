@@ -7,7 +7,7 @@ WORKERS ?= auto
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
-.PHONY: help demo paper examples docs test test-slow lint format bench clean
+.PHONY: help demo paper examples docs test test-slow lint format bench gpu clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -68,6 +68,9 @@ format: $(VENV)/.lint  ## let ruff rewrite what it can
 
 bench: $(VENV)/.bench  ## our fit beside its rivals, in one run
 	$(BIN)/python -m benchmarks
+
+gpu:  ## tests and benchmark of arrays on an accelerator, with the Python that has its libraries
+	PYTHON=$(PYTHON) benchmarks/on_gpu.sh
 
 clean:  ## remove the environment and the demo's output
 	rm -rf $(VENV) $(DOCS_OUTPUT) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
