@@ -22,14 +22,18 @@ BENCHMARKS = {
     "exact": "the certified optimum beside the authors' iteration (half an hour; only when named)",
     "graph_selectors": "UDFS and NDFS beside another program (minutes; only when named)",
     "rival_speed": "four rivals beside plain transcriptions of them (minutes; only when named)",
+    "plan_check": "what tensift plan says beside what jobs take (minutes; only when named)",
+    "device": "solvers on an accelerator beside the host's cores (minutes; only when named)",
     "asch": "correct channels of ASCH over the paper's grid (minutes; only when named)",
 }
 ONLY_WHEN_NAMED = {
     "asch",
     "decomposition",
+    "device",
     "exact",
     "graph_selectors",
     "path",
+    "plan_check",
     "quality",
     "rival_speed",
     "sparse_pca",

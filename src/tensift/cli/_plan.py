@@ -106,6 +106,11 @@ def _add_place_arguments(group: Any) -> None:
         help="such as 4GB (default: what is free here, for this process; no limit for a cluster)",
     )  # fmt: skip
     group.add_argument(
+        "--working-memory", type=_checked(as_bytes), metavar="SIZE",
+        help="scikit-learn's setting, by which one process chooses chunks and passes over the data "
+        "(default: 1GiB)",
+    )  # fmt: skip
+    group.add_argument(
         "--read-bandwidth", type=_checked(as_rate), metavar="MB/s",
         help="of each worker: 500 or 2GB/s (default: that of the disk of temporary files)",
     )  # fmt: skip
@@ -157,6 +162,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         network=_rate(arguments.network),
         chunk=arguments.chunk,
         in_memory=arguments.in_memory,
+        working_memory=arguments.working_memory,
         machine=_machine(arguments, console),
     )
     _write(arguments, plan)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensift.plan._job import Job
 from tensift.plan._layout import Layout
-from tensift.plan._memory import memory_of
+from tensift.plan._memory import working_memory_for
 from tensift.plan._units import format_amount, format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -54,31 +54,60 @@ def _again(plan: Plan, job: Job | None = None, layout: Layout | None = None) -> 
 
 
 def _memory(plan: Plan) -> Iterator[str]:
-    chosen, layout = plan.chosen, plan.chosen.layout
-    if chosen.passes == 1 or layout.memory is None:
-        return
-    whole = memory_of(chosen.job, layout, plan.machine).total
-    if chosen.passes is None:
-        least = chosen.memory.total
-        yield (
-            f"it does not fit: even one slice at a time takes {format_bytes(least)}; give "
-            f"{format_bytes(whole)} for one pass, smaller chunks, or fewer cores a worker"
-        )
-    else:
-        yield (
-            f"the Gram tensor is made in {chosen.passes} passes over the data; with "
-            f"{format_bytes(whole)} of memory one would do"
-        )
-    best = min(
-        (each for each in plan.orientations if each.passes is not None),
-        key=lambda each: (each.passes or 0, each.seconds),
-        default=None,
-    )
-    if best is not None and (chosen.passes is None or (best.passes or 0) < chosen.passes):
+    chosen, layout, job = plan.chosen, plan.chosen.layout, plan.chosen.job
+    if not chosen.fits:
+        yield from _to_make_it_fit(plan)
+    elif chosen.passes > 1:
+        wanted = working_memory_for(job, 1)
+        once = _again(plan, layout=replace(layout, working_memory=wanted))
+        if once.fits:
+            yield (
+                f"the Gram tensor is made in {chosen.passes} passes over the data; with a "
+                f"working_memory of {wanted / 2**20:.0f} MiB for scikit-learn, and "
+                f"{format_bytes(once.memory.total)} in all, one does, in "
+                f"{format_seconds(once.seconds)}"
+            )
+    fewer = [each for each in plan.orientations if each.fits and each.passes < chosen.passes]
+    if not chosen.fits:
+        fewer = [each for each in plan.orientations if each.fits]
+    if fewer:
+        best = min(fewer, key=lambda each: (each.passes, each.seconds))
         passes = "one pass" if best.passes == 1 else f"{best.passes} passes"
         yield (
             f"orientation {best.job.orientation} (q = {best.job.q}) needs {passes} and "
             f"{format_bytes(best.memory.total)}"
+        )
+
+
+def _to_make_it_fit(plan: Plan) -> Iterator[str]:
+    """Less at a time: slices of one process, cores or chunks of a cluster."""
+    layout, job = plan.chosen.layout, plan.chosen.job
+    needed = format_bytes(plan.chosen.memory.total)
+    layouts = []
+    if layout.is_cluster:
+        layouts += [replace(layout, cores=cores) for cores in range(layout.cores - 1, 0, -1)]
+        chunk = layout.chunk_of(job)
+        layouts += [replace(layout, cores=1, chunk=max(1, chunk >> k)) for k in range(1, 20)]
+    else:
+        passes = plan.chosen.passes
+        while passes < job.kept:
+            passes = min(2 * passes, job.kept)
+            less = working_memory_for(job, passes)
+            layouts.append(replace(layout, working_memory=less))
+    found = next((e for e in (_again(plan, layout=one) for one in layouts) if e.fits), None)
+    if found is None:
+        yield f"it does not fit: {needed} are needed, and less at a time is not little enough"
+    elif layout.is_cluster:
+        yield (
+            f"it does not fit: {needed} are needed; {found.layout.cores} cores a worker and chunks "
+            f"of {format_amount(found.layout.chunk_of(job))} samples need "
+            f"{format_bytes(found.memory.total)}"
+        )
+    else:
+        yield (
+            f"it does not fit: {needed} are needed; with a working_memory of "
+            f"{found.layout.working / 2**20:.0f} MiB for scikit-learn it takes {found.passes} "
+            f"passes, {format_bytes(found.memory.total)} and {format_seconds(found.seconds)}"
         )
 
 
@@ -139,7 +168,7 @@ def _chunks(plan: Plan) -> Iterator[tuple[float, str]]:
     tried = [
         _again(plan, layout=replace(layout, chunk=max(1, now * 2**k // 64))) for k in range(13)
     ]
-    fitting = [each for each in tried if each.passes == plan.chosen.passes]
+    fitting = [each for each in tried if each.fits]
     best = min(fitting, key=lambda each: each.seconds, default=None)
     if best is not None and best.layout.chunk is not None:
         yield (

@@ -44,7 +44,7 @@ def cache_file() -> Path:
 def this_machine(
     *,
     renew: bool = False,
-    measure: Callable[[], Machine] = calibrate,
+    measure: Callable[[], Machine] | None = None,
     say: Callable[[str], object] = lambda _: None,
 ) -> Machine:
     """The rates of this machine: as they were kept, or measured now and kept.
@@ -55,7 +55,7 @@ def this_machine(
     ----------
     renew : bool, default=False
         Measure anew in any case.
-    measure : callable
+    measure : callable, optional
         Measures; `calibrate` by default.
     say : callable
         Is told what is done, where it takes time, and what stands in the way.
@@ -77,7 +77,7 @@ def this_machine(
         if kept is not None:
             say(f"{path}: {kept}")
     say("measuring this machine, about ten seconds (once)")
-    machine = measure()
+    machine = (measure or calibrate)()
     try:
         _write(path, {"version": _VERSION, "of": _identity(), "rates": machine.to_dict()})
     except OSError as error:

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from tensift.algebra import make_transform, make_transforms
-from tensift.base._intake import moments_of_chunk
-from tensift.gram import GramTensor, Orientation
+from tensift.gram import GramTensor, Moments, Orientation
 from tensift.plan._machine import Curve, Machine, SolveRates
 from tensift.solvers import SliceProblems, solve_exact, solve_paper
 
@@ -25,7 +24,7 @@ __all__ = ["calibrate", "example_machine"]
 
 Clock = Callable[[], float]
 
-_MOMENT_SIZES, _MOMENT_SLICES, _MOMENT_VALUES = (4, 16, 64, 256), 8, 2**18
+_MOMENT_SIZES, _MOMENT_SLICES, _MOMENT_VALUES = (4, 16, 64, 256), 16, 2**20
 _MATRIX_SIZES = (8, 64, 256)
 _SOLVE_SIZES, _SAMPLES_A_SIZE = (8, 32, 96, 256), 16
 _STEPS = (3, 9)  # what they differ in is a step, what they share the setup
@@ -155,14 +154,18 @@ def _moments_curve(clock: Clock, transform: str, dtype: np.dtype) -> Curve:
     seconds = []
     for size in _MOMENT_SIZES:
         shape = (size, _MOMENT_SLICES)
-        n = max(_MOMENT_VALUES // (size * _MOMENT_SLICES), 4 * size)
+        n = max(_MOMENT_VALUES // (size * _MOMENT_SLICES), 2 * size)
         chunk = np.random.default_rng(0).standard_normal((n, *shape)).astype(dtype)
         transforms = make_transforms(transform, [_MOMENT_SLICES])
         orientation = Orientation(shape, 0, transforms, real_data=dtype.kind != "c")
         orientation.kept_slices  # noqa: B018  (known once, for all chunks)
-        taken = median_seconds(partial(moments_of_chunk, chunk, orientation), clock)
+        taken = median_seconds(partial(_take_in, chunk, orientation), clock)
         seconds.append(taken / chunk.size)
     return Curve(_MOMENT_SIZES, tuple(seconds), growth=1.0)
+
+
+def _take_in(chunk: NDArray, orientation: Orientation) -> None:
+    Moments(orientation).update(chunk)
 
 
 def _transform_seconds(clock: Clock, name: str, size: int) -> float:

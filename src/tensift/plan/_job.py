@@ -106,9 +106,14 @@ class Job:
         return 16 if self.complex_slices else 8
 
     @property
+    def sample_bytes(self) -> int:
+        """Of a sample, where it lies."""
+        return self.elements * self.dtype.itemsize
+
+    @property
     def stored_bytes(self) -> int:
         """Of all samples, where they lie."""
-        return self.samples * self.elements * self.dtype.itemsize
+        return self.samples * self.sample_bytes
 
     @property
     def thin(self) -> bool:

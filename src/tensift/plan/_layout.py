@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from sklearn import get_config
+
 from tensift.plan._job import Job
+from tensift.sources._chunks import _SHARE_OF_MEMORY
 
 __all__ = ["Layout"]
 
-_LOCAL_CHUNK = 2**25  # bytes of a chunk in double precision, as files are read in one process
 _CLUSTER_CHUNK = 2**27  # bytes of a stored chunk, as Dask's own guess is
 
 
@@ -22,8 +24,8 @@ class Layout:
     workers : int, default=1
         One is this process; more are a Dask cluster, and so is one if `cluster` says so.
     cores : int, default=1
-        Of each worker. One process reads with one core and solves with all of them; workers of
-        a cluster have a task on each.
+        Of each worker. One process shares out the work on a chunk to them (``n_jobs``), workers
+        of a cluster have a task on each.
     memory : float or None
         Bytes a worker may take, None for no limit.
     read_bandwidth : float or None
@@ -36,12 +38,15 @@ class Layout:
         Whether samples are an array in memory already: nothing is read.
     cluster : bool, default=False
         Whether even one worker is a Dask cluster.
+    working_memory : float or None
+        Bytes of scikit-learn's ``working_memory``, by which one process chooses the size of
+        chunks and how many Gram matrices it has at a time; None for what is configured.
 
     Examples
     --------
     >>> from tensift.plan import Layout, make_job
-    >>> Layout().chunk_of(make_job((64, 64), 10**6))
-    1024
+    >>> Layout().chunk_of(make_job((64, 64), 10**6, dtype="float32"))
+    2048
     """
 
     workers: int = 1
@@ -52,6 +57,7 @@ class Layout:
     chunk: int | None = None
     in_memory: bool = False
     cluster: bool = False
+    working_memory: float | None = None
 
     @property
     def is_cluster(self) -> bool:
@@ -63,15 +69,21 @@ class Layout:
         """Tasks that run at a time."""
         return self.workers * self.cores
 
+    @property
+    def working(self) -> float:
+        """Bytes of the working memory."""
+        if self.working_memory is None:
+            return float(get_config()["working_memory"] * 2**20)
+        return self.working_memory
+
     def chunk_of(self, job: Job) -> int:
         """Samples of a chunk."""
         if self.in_memory and not self.is_cluster:
             return job.samples
         if self.chunk is not None:
             return min(self.chunk, job.samples)
-        sample = job.elements * (job.dtype.itemsize if self.is_cluster else 8)
-        rows = (_CLUSTER_CHUNK if self.is_cluster else _LOCAL_CHUNK) // sample
-        return min(max(1, rows), job.samples)
+        size = _CLUSTER_CHUNK if self.is_cluster else int(self.working) // _SHARE_OF_MEMORY
+        return min(max(1, size // job.sample_bytes), job.samples)
 
     def chunks_of(self, job: Job) -> int:
         """How many chunks there are."""

@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tensift.gram._moments import _BLOCK_BYTES
+from tensift.base._passes import _COPIES
+from tensift.gram._moments import _BLOCK_BYTES, _FEWEST_ROWS, _LARGEST_BLOCK, _PART_BYTES
 from tensift.plan._job import Job
 from tensift.plan._layout import Layout
 from tensift.plan._machine import Machine
 from tensift.solvers._workers import _BLOCK_ELEMENTS
+from tensift.sources._chunks import _BUFFERS
 
-__all__ = ["Memory", "memory_of", "passes_of", "solve_blocks"]
+__all__ = ["Memory", "memory_of", "passes_of", "solve_blocks", "working_memory_for"]
 
-# Arrays as large as a block of samples that taking it in has at a time: in double precision,
-# centred, and in slices; under a DFT the complex slices come before half of them is dropped.
-_BLOCK_COPIES = {"real": 3.0, "dft": 4.3}
+# Arrays as large as a part of a block of samples that are made while it is centred and
+# transformed; a DFT makes all of its complex output before half of that is dropped.
+_PART_COPIES = {"real": 4.0, "dft": 8.0}
 # Arrays as large as a block of Gram matrices that a solver has at a time.
 _SOLVER_COPIES = {"paper": 12.0, "exact": 23.0}
 _DASK_RESIDENT = 60e6  # bytes that a worker's own libraries take
-_PASSES_AT_MOST = 10**6
 
 
 @dataclass(frozen=True)
@@ -74,56 +75,63 @@ def memory_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> Me
     """The memory of one worker; for one process, of that process."""
     kept = math.ceil(job.kept / passes)
     gram = kept * job.gram_bytes / job.kept
-    tasks = layout.cores if layout.is_cluster else 1
-    chunk = layout.chunk_of(job)
-    chunk_bytes = chunk * job.elements * job.dtype.itemsize
     process = machine.resident + (_DASK_RESIDENT if layout.is_cluster else 0.0)
+    chunk = layout.chunk_of(job)
+    chunk_bytes = float(chunk * job.sample_bytes)
+    rows, part = _rows_of_block(job)
+    block = float(min(rows, chunk) * kept * job.q * job.number_bytes)
+    kind = "dft" if job.real_data and job.complex_slices else "real"
+    parts = min(part, chunk) * 8 * job.elements * (1 if job.real_data else 2) * _PART_COPIES[kind]
+    if job.thin:  # centred samples are kept, and become slices all at once
+        block, parts = gram, 2 * gram
 
-    # Blocks of at least 2 q samples, on their way into the Gram tensor.
-    sample = 8 * job.elements
-    rows = min(max(2 * job.q, _BLOCK_BYTES // sample), chunk)
-    block = rows * sample * (1 if job.real_data else 2)
-    copies = _BLOCK_COPIES["dft" if job.real_data and job.complex_slices else "real"]
-    # One sum for every chunk at work, and one that they are added to.
-    summing = gram * (tasks + (chunk < job.samples))
-    moments = Memory(process, tasks * chunk_bytes, tasks * copies * block, summing, "moments")
+    if layout.is_cluster:
+        # Every task has its chunk and its sum; as many sums wait for another to be merged with.
+        tasks = layout.cores
+        data, work, sums = tasks * chunk_bytes, tasks * (block + parts), 2 * tasks + 2
+    else:
+        data = chunk_bytes if layout.in_memory else _BUFFERS * chunk_bytes
+        work, sums = block + layout.cores * parts, 1
+    moments = Memory(process, data, work, sums * gram, "moments")
 
     solving = solve_blocks(job, kept)
     solve_block = kept * job.q**2 * job.number_bytes / solving
-    threads = min(layout.cores, solving)
-    space = threads * _SOLVER_COPIES[job.solver] * solve_block
+    work = min(layout.cores, solving) * _SOLVER_COPIES[job.solver] * solve_block
     if layout.is_cluster:
-        # A worker has the blocks it solves, and may have been sent the whole sum.
-        held = gram
+        held = 2 * gram  # the sum, and its blocks
     elif job.cells > 1:
-        held = 2 * gram + 2 * job.norms_bytes  # the sum and its scaled copy
+        held = 2 * gram + 2 * job.norms_bytes  # the sum, and scaled
     else:
         held = 3 * gram  # and operators; they are put together once all are there,
-        space = max(space, gram)  # when the solver's work is over
-    resident_data = chunk_bytes if layout.in_memory and not layout.is_cluster else 0.0
-    solve = Memory(process, resident_data, space, held, "solve")
+        work = max(work, gram)  # when the solver's work is over
+    data = chunk_bytes if layout.in_memory and not layout.is_cluster else 0.0
+    solve = Memory(process, data, work, held, "solve")
     return max(moments, solve, key=lambda one: one.total)
 
 
-def client_memory(job: Job, layout: Layout, machine: Machine) -> Memory:
-    """The memory of the process that asks a cluster: results, never samples."""
-    operators = job.gram_bytes if job.cells == 1 else 0.0
+def _rows_of_block(job: Job) -> tuple[int, int]:
+    """Samples that are multiplied together, and that are centred together, as moments do it."""
+    row = 8 * job.elements
+    rows = max(2 * job.q, _BLOCK_BYTES // row)
+    if rows * row > _LARGEST_BLOCK:
+        rows = max(job.q, _LARGEST_BLOCK // row)
+    return rows, max(_FEWEST_ROWS, _PART_BYTES // row)
+
+
+def client_memory(job: Job, machine: Machine) -> Memory:
+    """The memory of the process that asks a cluster: column norms, no samples, no operators."""
     process = machine.resident + _DASK_RESIDENT
-    return Memory(process, 0.0, 3.0 * job.norms_bytes, 2.0 * operators, "solve")
+    return Memory(process, 0.0, 3.0 * job.norms_bytes + 24.0 * job.elements, 0.0, "solve")
 
 
-def passes_of(job: Job, layout: Layout, machine: Machine) -> int | None:
-    """How often the data are read so that every pass fits into memory; None if none would."""
-    if layout.memory is None or memory_of(job, layout, machine).total <= layout.memory:
+def passes_of(job: Job, layout: Layout) -> int:
+    """How often the data are read: once, or where Gram matrices are too many for memory, more."""
+    each = _COPIES * job.gram_bytes // job.kept  # of a slice
+    if layout.is_cluster or job.kept == 1 or job.kept * each <= layout.working:
         return 1
-    most = min(job.kept, _PASSES_AT_MOST)
-    if memory_of(job, layout, machine, most).total > layout.memory:
-        return None
-    low, high = 1, most  # the last that is too few, the first that is enough
-    while high - low > 1:
-        middle = (low + high) // 2
-        if memory_of(job, layout, machine, middle).total <= layout.memory:
-            high = middle
-        else:
-            low = middle
-    return high
+    return -(-job.kept // max(1, int(layout.working) // each))
+
+
+def working_memory_for(job: Job, passes: int) -> float:
+    """The least working memory with which so many passes do."""
+    return float(-(-job.kept // passes) * (_COPIES * job.gram_bytes // job.kept))

@@ -28,9 +28,8 @@ class Estimate:
         What is done.
     layout : Layout
         Who does it.
-    passes : int or None
-        How often the data are read for the Gram tensor, in parts that fit into memory; None if
-        nothing fits.
+    passes : int
+        How often the data are read for the Gram tensor, in parts that the working memory holds.
     stages : list of Stage
         The times.
     memory : Memory
@@ -48,7 +47,7 @@ class Estimate:
 
     job: Job
     layout: Layout
-    passes: int | None
+    passes: int
     stages: list[Stage]
     memory: Memory
     client: Memory | None
@@ -56,7 +55,7 @@ class Estimate:
     @property
     def fits(self) -> bool:
         """Whether it can be done in the memory there is."""
-        return self.passes is not None
+        return self.layout.memory is None or self.memory.total <= self.layout.memory
 
     @property
     def seconds(self) -> float:
@@ -165,6 +164,7 @@ def plan_job(
     network: float | str = "1.25GB/s",
     chunk: int | None = None,
     in_memory: bool = False,
+    working_memory: float | str | None = None,
     machine: Machine | None = None,
 ) -> Plan:
     """Say what a job will take before it is run.
@@ -198,6 +198,9 @@ def plan_job(
         Samples of a chunk.
     in_memory : bool, default=False
         Whether samples are an array in memory.
+    working_memory : float, str or None, default=None
+        What scikit-learn's ``working_memory`` will be, by which one process chooses the size of
+        chunks and the number of passes over the data; by default what is configured, 1 GiB.
     machine : Machine or None, default=None
         The rates; by default those of this machine, measured once and kept.
 
@@ -232,6 +235,9 @@ def plan_job(
         network=as_rate(network, "network"),
         chunk=None if chunk is None else as_count(chunk, "chunk"),
         in_memory=in_memory,
+        working_memory=(
+            None if working_memory is None else as_bytes(working_memory, "working_memory")
+        ),
     )
     machine = this_machine() if machine is None else machine
     if layout.read_bandwidth is None:
@@ -263,15 +269,14 @@ def estimate(job: Job, layout: Layout, machine: Machine) -> Estimate:
     >>> one.seconds > 3 * four.seconds
     True
     """
-    passes = passes_of(job, layout, machine)
-    counted = passes or job.kept
+    passes = passes_of(job, layout)
     return Estimate(
         job=job,
         layout=layout,
         passes=passes,
-        stages=stages_of(job, layout, machine, counted),
-        memory=memory_of(job, layout, machine, counted),
-        client=client_memory(job, layout, machine) if layout.is_cluster else None,
+        stages=stages_of(job, layout, machine, passes),
+        memory=memory_of(job, layout, machine, passes),
+        client=client_memory(job, machine) if layout.is_cluster else None,
     )
 
 
@@ -331,7 +336,11 @@ def _notes(job: Job, layout: Layout) -> list[str]:
         )
     else:
         notes.append(f"{usual_steps(job):g} steps a slice, as given")
-    if not layout.in_memory and layout.read_bandwidth is None:
+    if not layout.in_memory and layout.read_bandwidth is not None:
+        notes.append(
+            "chunks are read while others are worked on: of the two, the clock sees the longer"
+        )
+    elif not layout.in_memory:
         notes.append("reading is not counted: its rate is not known (give read_bandwidth)")
     if layout.is_cluster:
         notes.append("cores of the workers are taken to be like one core of this machine")

@@ -42,8 +42,10 @@ def _job_lines(plan: Plan) -> list[str]:
     result = f"{format_seconds(plan.seconds)}, longest: {plan.bottleneck}"
     if high > 1.05 * low:
         result += f" ({format_seconds(low)} to {format_seconds(high)} for few or many steps)"
+    if plan.chosen.passes > 1:
+        result += f"; {plan.chosen.passes} passes over the data"
     if not plan.chosen.fits:
-        result = "does not fit into memory; the times below are for one slice at a time"
+        result += "; but it does not fit into memory"
     return [
         f"job       {what} of {format_amount(job.samples)} samples of {shape}, {job.dtype}: "
         f"{format_bytes(job.stored_bytes)}",
@@ -92,7 +94,7 @@ def _orientation_lines(plan: Plan) -> list[str]:
     lines = ["orientation  q features  p slices  Gram tensor    memory  passes      time  longest"]
     for each in plan.orientations:
         here = "*" if each.job.orientation == plan.chosen.job.orientation else " "
-        passes = "-" if each.passes is None else str(each.passes)
+        passes = str(each.passes)
         lines.append(
             f"{each.job.orientation:<10}{here}  {format_amount(each.job.q):>10}  "
             f"{format_amount(each.job.p):>8}  {format_bytes(each.job.gram_bytes):>11}  "

@@ -69,7 +69,7 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
     """All stages, in order."""
     looks = passes + (job.data_passes - 1)
     chunks = layout.chunks_of(job)
-    slots = layout.slots if layout.is_cluster else 1
+    slots = layout.slots
     values = float(job.samples) * job.elements
 
     def shared(seconds: float, tasks: int, on: int = slots) -> float:
@@ -78,27 +78,31 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
 
     reads = 0 if layout.in_memory or layout.read_bandwidth is None else looks
     read = reads * job.stored_bytes / (layout.read_bandwidth or math.inf)
-    transform = _transform_seconds(job, machine) * values
-    moments = max(_moments_seconds(job, machine) * values - _fast_share(job, machine) * values, 0)
+    transform = passes * _transform_seconds(job, machine) * values
+    moments = _moments_seconds(job, machine, passes) * values
     if "eigen" in job.transforms:  # a look more, at the correlations of the transformed modes
         moments += values * sum(
             machine.matrix_transform(size)
             for size, name in zip(job.others, job.transforms, strict=True)
             if name == "eigen"
         )
-    transform *= passes
     gram = 0 if job.thin else job.gram_bytes
     add = gram / machine.copy_bandwidth
-    merges = max(chunks - 1, 0)
+    merges = chunks - 1 if layout.is_cluster else 0  # one process has one sum, from the start
     steps = usual_steps(job)
     blocks = solve_blocks(job)
     solve = job.cells * _solve_seconds(job, machine, steps, blocks)
     tasks = blocks * (max(1, round(math.sqrt(job.cells))) if job.cells > 1 else 1)
     scores = job.cells * _score_seconds(job, machine)
 
-    clocks = [shared(read, chunks, layout.workers), shared(transform, chunks)]
-    clocks += [shared(moments, chunks)]
-    seen = _seen_of_overlap(clocks[0], sum(clocks[1:]), layout)
+    if layout.is_cluster:
+        clocks = [
+            shared(read, chunks, layout.workers),
+            *(shared(t, chunks) for t in (transform, moments)),
+        ]
+    else:  # slices are shared out, of every chunk
+        clocks = [read, *(shared(t, max(job.kept, 8)) for t in (transform, moments))]
+    seen = _seen_of_overlap(clocks[0], clocks[1] + clocks[2], layout)
     clocks = [clocks[0] * seen[0], clocks[1] * seen[1], clocks[2] * seen[1]]
     stages = [
         Stage("read", clocks[0], read, format_bytes(reads * job.stored_bytes)),
@@ -106,10 +110,9 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
               " and ".join(dict.fromkeys(job.transforms)) or "none"),
         Stage("moments", clocks[2], moments, f"{format_amount(job.product_flops)} operations"),
     ]  # fmt: skip
-    merge, merging = merges * add, merges * add
-    if layout.is_cluster:
+    merge = merging = _ADDS * merges * add
+    if merges:
         # A tree of pairs: below on every worker by itself, above from worker to worker.
-        merging *= _ADDS
         between = math.ceil(math.log2(min(layout.workers, chunks)))
         merge = merging / min(slots, chunks) + between * (_ADDS * add + gram / layout.network)
     sums = f"{format_amount(merges)} sums of {format_bytes(gram)}"
@@ -120,14 +123,19 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
         Stage("scores", scores, scores, f"{format_amount(job.cells * job.elements)} scores"),
     ]  # fmt: skip
     if layout.is_cluster:
-        n_tasks = _TASKS_A_CHUNK * chunks * looks + tasks
-        # The sum goes out in blocks of slices, and operators come back.
-        sent = (2 if job.cells == 1 else 1) * gram
-        work = f"{format_amount(n_tasks)} tasks, {format_bytes(sent)} to and fro"
-        handled = n_tasks * _TASK
+        # The sum goes out in blocks of slices; column norms come back.
+        sent = gram + job.norms_bytes
+        seconds = sent / layout.network
         # The scheduler works while the workers do: what it takes longer is seen.
-        seconds = max(handled - total_seconds(stages), 0.0) + sent / layout.network
-        stages.append(Stage("cluster", seconds, handled, work))
+        for count, names in (
+            (_TASKS_A_CHUNK * chunks * looks, ("read", "transform", "moments", "merge")),
+            (tasks, ("solve",)),
+        ):
+            busy = sum(stage.seconds for stage in stages if stage.name in names)
+            seconds += max(count * _TASK - busy, 0.0)
+        n_tasks = _TASKS_A_CHUNK * chunks * looks + tasks
+        work = f"{format_amount(n_tasks)} tasks, {format_bytes(sent)} to and fro"
+        stages.append(Stage("cluster", seconds, n_tasks * _TASK, work))
     return stages
 
 
@@ -139,27 +147,26 @@ def total_seconds(stages: list[Stage]) -> float:
 def _seen_of_overlap(read: float, compute: float, layout: Layout) -> tuple[float, float]:
     """Shares of reading and of computing that the clock sees.
 
-    While one core of a worker waits for its chunk, the others compute: of the shorter of the two
-    only the share of one core is added to the longer.
+    One process computes with a chunk while the next is read: the shorter of the two is not seen.
+    A task of a cluster reads, then computes; while it reads, those on the worker's other cores
+    may compute, so of the shorter one the share of a core is seen.
     """
-    if not layout.is_cluster:
-        return 1.0, 1.0
-    share = 1 / layout.cores
+    share = 1 / layout.cores if layout.is_cluster else 0.0
     return (1.0, share) if read > compute else (share, 1.0)
 
 
-def _moments_seconds(job: Job, machine: Machine) -> float:
-    """Seconds of a stored value on its way into the Gram tensor."""
+def _moments_seconds(job: Job, machine: Machine, passes: int) -> float:
+    """Seconds of a stored value on its way into the Gram tensor, but for transforms."""
     if not job.real_data:
-        return machine.moments["complex"](job.q)
-    if job.complex_slices:
-        return machine.moments["dft"](job.q)
-    return machine.moments["real"](job.q)
-
-
-def _fast_share(job: Job, machine: Machine) -> float:
-    """What the rate of moments holds of a DFT of real values."""
-    return machine.fast_transform if job.real_data and job.complex_slices else 0.0
+        curve = machine.moments["complex"]
+    else:
+        curve = machine.moments["dft" if job.complex_slices else "real"]
+    seconds = curve(job.q)
+    # A pass has its share of the products, but takes in every value: as where products are few.
+    seconds += (passes - 1) * min(seconds, *curve.seconds)
+    if job.real_data and job.complex_slices:  # what was measured has a DFT in it
+        seconds -= passes * min(machine.fast_transform, 0.5 * curve(job.q))
+    return seconds
 
 
 def _transform_seconds(job: Job, machine: Machine) -> float:
