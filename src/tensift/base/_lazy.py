@@ -1,4 +1,4 @@
-"""Samples whose transformed values are not computed before someone asks for them."""
+"""Samples that are transformed a chunk at a time."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from sklearn.utils._set_output import _get_output_config
 
 from tensift._namespace import check_same_kind
 from tensift.base._samples import TensorEstimator
-from tensift.sources._dask import DaskSource, dask_array_of
+from tensift.sources import Source, source_of
+from tensift.sources._dask import DaskSource
 
 __all__ = ["lazy_source"]
 
 
-def lazy_source(estimator: TensorEstimator, X: Any) -> DaskSource | None:
-    """The source that a Dask array is, if `estimator` can transform it; None for other arrays."""
-    array = dask_array_of(X)
-    if array is None:
+def lazy_source(estimator: TensorEstimator, X: Any) -> Source | None:
+    """The source that `X` is, if `estimator` can transform it; None for arrays in memory."""
+    source = source_of(X)
+    if source is None:
         return None
-    if _get_output_config("transform", estimator)["dense"] != "default":
+    is_lazy = isinstance(source, DaskSource)
+    if is_lazy and _get_output_config("transform", estimator)["dense"] != "default":
         raise ValueError(
             "set_output asks for a data frame, but a Dask array becomes a Dask array; use "
             "set_output(transform='default')"
         )
-    source = DaskSource(array)
     estimator._check_shape(source.sample_shape)
     check_same_kind(None, estimator._fitted_kind(), type(estimator).__name__)
     return source

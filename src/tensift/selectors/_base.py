@@ -186,7 +186,8 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
-            Samples.
+            Samples. Memory maps, HDF5 and Zarr arrays, and iterators over chunks of samples are
+            read a chunk at a time.
 
         Returns
         -------
@@ -200,10 +201,12 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         source = lazy_source(self, X)
         if source is not None:
             mask, mode = self._get_support_mask(), self._mode_of_features()
-            shape = self.feature_shape_
-            return source.map(
+            shape, rows = self.feature_shape_, len(source.sample_shape) == 1
+            kept = source.map(
                 partial(keep_of_chunk, feature_shape=shape, mask=mask, mode=mode, rows=rows)
             )
+            self._refuse_tensor_frames(kept)
+            return kept
         samples = self._validate_samples(X, reset=False, min_samples=1)
         mode = self._mode_of_features()
         if is_device_array(samples):
@@ -215,12 +218,15 @@ class TensorSelector(SelectorMixin, TensorEstimator):
             return keep_on_device(samples, self.get_support(indices=True), mode, rows=rows)
         mask = self._get_support_mask()
         kept = _keep(samples, mask, mode, rows)
+        self._refuse_tensor_frames(kept)
+        return kept
+
+    def _refuse_tensor_frames(self, kept: Any) -> None:
         if kept.ndim > 2 and _get_output_config("transform", self)["dense"] != "default":
             raise ValueError(
                 "set_output asks for a data frame, but with feature_mode the features of tensors "
                 "stay tensors; pass 2-D rows and feature_shape, or use set_output('default')"
             )
-        return kept
 
     def inverse_transform(self, X: ArrayLike) -> Any:
         """Put selected features back in their places, with zeros everywhere else.

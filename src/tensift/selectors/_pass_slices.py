@@ -105,8 +105,8 @@ class PassSlices(Slices):
             warn_user(
                 f"{np.count_nonzero(varies & (score(norms) == 0))} features have a score of zero; "
                 f"to order them, X is read again, up to {len(self._moments.blocks)} times for "
-                "every smaller pair of penalties. Smaller lam and eta, or a larger working_memory of "
-                "scikit-learn, spare that"
+                "every smaller pair of penalties. Smaller lam and eta, or a larger "
+                "working_memory of scikit-learn, spare that"
             )
             return np.concatenate(self._varies)
 
