@@ -1,4 +1,4 @@
-"""Dask arrays go into fit, partial_fit, paths and scores as they are; schedulers in this process."""
+"""Dask arrays go into fits, paths and scores as they are, under the schedulers of one process."""
 
 import pickle
 import subprocess
@@ -107,13 +107,15 @@ def test_processes_give_the_same_and_the_same_errors():
     lazy = da.from_array(X, chunks=(15, 3, 5))
     broken = X.copy()
     broken[30, 2, 1] = np.nan
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        with dask.config.set(scheduler="processes", pool=pool):
-            found = STPCASelector(5, **SMALL).fit(lazy)
-            path = stpca_path(lazy, [0.1, 1.0], [0.1, 1.0])
-            with pytest.raises(ValueError, match=r"^Input X contains NaN\.?$"):
-                STPCASelector(5).fit(da.from_array(broken, chunks=(15, 3, 5)))
-            assert_same_fit(found, STPCASelector(5, **SMALL).fit(X))
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        dask.config.set(scheduler="processes", pool=pool),
+    ):
+        found = STPCASelector(5, **SMALL).fit(lazy)
+        path = stpca_path(lazy, [0.1, 1.0], [0.1, 1.0])
+        with pytest.raises(ValueError, match=r"^Input X contains NaN\.?$"):
+            STPCASelector(5).fit(da.from_array(broken, chunks=(15, 3, 5)))
+        assert_same_fit(found, STPCASelector(5, **SMALL).fit(X))
     assert_allclose(path.scores, stpca_path(X, [0.1, 1.0], [0.1, 1.0]).scores, atol=1e-10)
 
 
@@ -277,7 +279,7 @@ def test_errors_name_the_argument(lazy, message):
 
 def test_features_of_unknown_number():
     lazy = da.from_array(X[:, :, 0], chunks=5)
-    with pytest.raises(ValueError, match="modes of unknown length.*compute_chunk_sizes"):
+    with pytest.raises(ValueError, match=r"modes of unknown length.*compute_chunk_sizes"):
         STPCASelector(2).fit(lazy[:, lazy[0] > 0])
 
 
