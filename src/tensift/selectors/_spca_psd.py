@@ -116,6 +116,8 @@ class SPCA_PSD(STPCASelector):
     (1797, 20)
     """
 
+    _takes_device_arrays = False
+
     def __init__(
         self,
         n_features_to_select: int | float = 100,
