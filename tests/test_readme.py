@@ -39,11 +39,12 @@ def test_public_names_have_examples():
     import tensift.paper
     import tensift.plotting
     import tensift.report
+    import tensift.solvers.on_device
 
     packages = [tensift.algebra, tensift.datasets, tensift.metrics, tensift.selectors]
     packages += [tensift.gram, tensift.graphs, tensift.solvers, tensift.plotting]
     packages += [tensift.comparison, tensift.decomposition, tensift.paper]
-    packages += [tensift.report]
+    packages += [tensift.report, tensift.solvers.on_device]
     for package in packages:
         for name in package.__all__:
             doc = getattr(package, name).__doc__ or ""
