@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -112,7 +113,7 @@ def passes_for(
     warn_user(
         f"the Gram matrices of X take {kept * slice_bytes / 2**30:.3g} GiB, so slices are solved "
         f"in {n_blocks} blocks, a pass over X each, and operators are not kept; for one pass, "
-        f"raise scikit-learn's working_memory to {kept * needed / 2**20:.0f} (MiB)"
+        f"raise scikit-learn's working_memory to {math.ceil(kept * needed / 2**20)} (MiB)"
     )
     return [slice(int(start), int(end)) for start, end in pairwise(ends)]
 
