@@ -19,7 +19,17 @@ from array_api_compat import array_namespace, device
 
 from tensift._stacks import adjoint
 
-__all__ = ["certified_split", "psd_part", "sign", "sign_steps", "split"]
+__all__ = [
+    "Sign",
+    "certified_split",
+    "composition_for",
+    "psd_part",
+    "semidefinite_parts",
+    "sign",
+    "sign_for",
+    "sign_steps",
+    "split",
+]
 
 Array = Any  # of any namespace of the array API
 
@@ -33,6 +43,9 @@ _FINEST = {"single": 1e-6, "double": 1e-13}  # accuracies below this are roundin
 _NARROWEST = 0.05
 _NARROW = 2e-4  # relative width of an interval from which Newton and Schulz's step is as good
 _MOST_STEPS = 40
+_MOST_MADE = 64
+_made: dict[tuple[Any, ...], Sign] = {}
+_LEAST = 1e-30  # of the norm of a fourth power; matrices below have next to no sign
 
 
 def psd_part(matrices: Array, accuracy: float = 1e-9) -> Array:
@@ -89,8 +102,12 @@ def certified_split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Arr
     """
     half = sign(matrices, accuracy, scale=0.5)
     modulus = half @ matrices
-    modulus = modulus + adjoint(modulus)
-    keep = half + 0.5 * _identity(matrices)
+    return semidefinite_parts(half, modulus + adjoint(modulus))
+
+
+def semidefinite_parts(half_sign: Array, modulus: Array) -> tuple[Array, Array]:
+    """The parts of `certified_split`, from half the sign of matrices and from their modulus."""
+    keep = half_sign + 0.5 * _identity(half_sign)
     kept = keep @ modulus
     positive = kept @ keep
     positive = 0.5 * (positive + adjoint(positive))
@@ -104,31 +121,59 @@ def sign(matrices: Array, accuracy: float = 1e-9, *, scale: float = 1.0) -> Arra
     never has the other sign, and is zero where ``v`` is.
     """
     xp = array_namespace(matrices)
-    steps = _steps(matrices, accuracy)
-    scales = steps.scales(scale)
-    identity = _identity(matrices)
     tiny = float(xp.finfo(matrices.dtype).smallest_normal)
     largest = xp.linalg.vector_norm(matrices, axis=(-2, -1), ord=float("inf"), keepdims=True)
     current = matrices / xp.where(largest > tiny, largest, xp.ones_like(largest))
+    return Sign(current, accuracy, scale=scale)(current)
 
-    # The first step's powers bound the norm: ||B||^4 <= ||B^4||_F <= sqrt(q) ||B||^4. A matrix
-    # that is not zero has an entry of modulus one, so its norm is at least that.
-    square = current @ current
-    fourth = square @ square
-    size = xp.linalg.vector_norm(fourth, axis=(-2, -1), keepdims=True)
-    size = xp.where(size > 1, size, xp.ones_like(size)) ** 0.25
-    a, b, c = steps.coefficients[0]
-    unit = c / (scales[0] * size**5)
-    factor = unit * fourth + (unit * size**2 * (b / c)) * square
-    current = current @ (factor + (unit * size**4 * (a / c)) * identity)
 
-    for (a, b, c), before in zip(steps.coefficients[1:], scales, strict=False):
-        # a x + b x^3 + c x^5 = c x ((x^2 + shift)^2 + rest); the scales make c one.
-        shift = b / (2 * c)
-        rest = a / c - shift**2
-        square = current @ current + (shift / before**2) * identity
-        current = current @ (square @ square + (rest / before**4) * identity)
-    return current
+class Sign:
+    """The polynomial of `sign` for matrices of one order, kind and accuracy, with its constants.
+
+    Matrices are taken as they are: their entries must not be so large or so small that fifth
+    powers are out of range.
+    """
+
+    def __init__(self, like: Array, accuracy: float, *, scale: float = 1.0) -> None:
+        steps = _steps(like, accuracy)
+        scales = steps.scales(scale)
+        identity = _identity(like)
+        self._xp = array_namespace(like)
+        (a, b, c), self._first_scale = steps.coefficients[0], scales[0]
+        self._first = c, b, a * identity
+        self._constants = []
+        for (a, b, c), before in zip(steps.coefficients[1:], scales, strict=False):
+            # a x + b x^3 + c x^5 = c x ((x^2 + shift)^2 + rest); the scales make c one.
+            shift = b / (2 * c)
+            rest = a / c - shift**2
+            self._constants.append(((shift / before**2) * identity, (rest / before**4) * identity))
+
+    def __call__(self, matrices: Array) -> Array:
+        """The signs."""
+        xp = self._xp
+        # The first step's powers bound the norm: ||B||^4 <= ||B^4||_F <= sqrt(q) ||B||^4.
+        square = matrices @ matrices
+        fourth = square @ square
+        size = xp.linalg.vector_norm(fourth, axis=(-2, -1), keepdims=True)
+        inverse = xp.clip(size, min=_LEAST) ** -0.25
+        c, b, identity = self._first
+        power = inverse * inverse
+        factor = (c * power * power) * fourth + (b * power) * square + identity
+        current = ((inverse / self._first_scale) * matrices) @ factor
+        for shift, rest in self._constants:
+            square = current @ current + shift
+            current = current @ (square @ square + rest)
+        return current
+
+
+def sign_for(like: Array, accuracy: float) -> Sign:
+    """Half of the sign for matrices like these; made once for all that are alike."""
+    key = (array_namespace(like).__name__, str(device(like)), str(like.dtype), like.shape[-1])
+    if (*key, accuracy) not in _made:
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        _made[(*key, accuracy)] = Sign(like, accuracy, scale=0.5)
+    return _made[(*key, accuracy)]
 
 
 def sign_steps(accuracy: float, precision: str = "double") -> int:

@@ -1,0 +1,88 @@
+"""Functions of arrays that are run many times over, replayed instead of spelled out each time.
+
+A step of a solver is a hundred small operations, and an accelerator finishes each of them sooner
+than Python can ask for the next. PyTorch on CUDA can record what a function asks for, and do all
+of it again at one request. Arrays of other libraries, and those on processors, take the function
+as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+__all__ = ["Replayed"]
+
+Array = Any  # of any namespace of the array API
+
+_AT_MOST = 96  # recordings, each of which holds the memory that its function needs
+_SPARE = 0.3  # the share of a device's memory that recordings leave free
+_recordings: OrderedDict[Hashable, _Recording | None] = OrderedDict()
+
+
+class Replayed:
+    """A function from arrays to a tuple of arrays, without any decision that depends on values.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    key : hashable
+        Whatever it depends on besides the arrays: functions with equal keys share recordings.
+    lasting : bool, default=False
+        Whether results are to be kept. Otherwise the next call may overwrite them.
+    """
+
+    def __init__(
+        self, function: Callable[..., tuple[Array, ...]], key: Hashable, *, lasting: bool = False
+    ) -> None:
+        self.function = function
+        self.key = key
+        self.lasting = lasting
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        """Call the function: the first time for a shape as it is, from the third on replayed."""
+        torch = sys.modules.get("torch")
+        if torch is None or not isinstance(arrays[0], torch.Tensor) or not arrays[0].is_cuda:
+            return self.function(*arrays)
+        key = (self.key, *((array.shape, array.dtype, array.device) for array in arrays))
+        if key not in _recordings:  # worth a recording only if it is called again
+            _recordings[key] = None
+            if len(_recordings) > _AT_MOST:
+                _recordings.popitem(last=False)
+            return self.function(*arrays)
+        _recordings.move_to_end(key)
+        recording = _recordings[key]
+        if recording is None:
+            free, total = torch.cuda.mem_get_info(arrays[0].device)
+            if free < total * _SPARE:
+                return self.function(*arrays)
+            recording = _recordings[key] = _Recording(torch, self.function, arrays)
+        results = recording(arrays)
+        return tuple(result.clone() for result in results) if self.lasting else results
+
+
+class _Recording:
+    """A function as recorded for arrays in certain places, to which others are copied first."""
+
+    def __init__(self, torch: Any, function: Callable[..., Any], arrays: tuple[Array, ...]) -> None:
+        self._places = [array.clone() for array in arrays]
+        self._held: list[Array] = [None] * len(arrays)
+        self._function = function  # with the constants that it reads
+        function(*self._places)  # makes constants that are made when first needed
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._results = function(*self._places)
+        for result in self._results:
+            result._is_rewritten = True
+
+    def __call__(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        for number, (place, array) in enumerate(zip(self._places, arrays, strict=True)):
+            # What is there already need not be copied, unless a replay has written it anew.
+            if array is not self._held[number] or hasattr(array, "_is_rewritten"):
+                place.copy_(array)
+                self._held[number] = array
+        self._graph.replay()
+        return self._results
