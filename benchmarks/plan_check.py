@@ -76,10 +76,10 @@ def run(repeats):
         f"predicted from a calibration of {n_cores()} cores just before, with the steps that the "
         "slices then took, which depend on the data (their mean is in the column steps); with "
         "the usual steps in their place, the column usual steps has the ratio of times",
-        "core time: processor time of all threads and workers together, without that of reading; "
-        "the machine was shared, so that times by the clock are up to as many times longer as "
-        "others were at work. In quiet, `python -m benchmarks plan_check` fills the columns of the "
-        "clock with numbers that mean something",
+        "core time: processor time of all threads and workers together, of the client and its "
+        "scheduler, too; all that is measured is the least of up to three runs",
+        "clock: on a machine that others use, too, it says how busy they were; in quiet, the same "
+        "command, `python -m benchmarks plan_check`, makes it worth comparing",
         "memory: the largest resident size of the process, of the larger worker for dask; "
         "files are dropped from the page cache before they are read",
         "held: an array in memory; file: an .npy file; dask: two processes with one thread, that "
@@ -95,16 +95,13 @@ def _row(job, machine, repeats):
         path = Path(folder) / "samples.npy"
         _write_samples(path, job)
         runs = [_in_fresh_process(job, path) for _ in range(repeats)]
-    measured = {name: float(np.median([run[name] for run in runs])) for name in runs[0]}
+    measured = {name: float(min(run[name] for run in runs)) for name in runs[0]}
     options = {name: job[name] for name in PLANNED if name in job}
     options |= {"dtype": job.get("dtype", "float32"), "machine": machine}
     options["in_memory"] = job["where"] == "held"
     usual = plan_job(**options)
     plan = plan_job(**options, steps=measured["steps"])
-    cores = {
-        name: sum(s.core_seconds for s in each.chosen.stages if s.name not in ("read", "cluster"))
-        for name, each in (("usual", usual), ("known", plan))
-    }
+    cores = {name: each.chosen.core_seconds for name, each in (("usual", usual), ("known", plan))}
     what = [str(job[k]) for k in ("transform", "solver") if k in job]
     what += [f"grid {job['grid']}"] if "grid" in job else []
     what += [f"{job['cores']} jobs"] if "cores" in job else []
@@ -214,12 +211,12 @@ def _fit_on_cluster(job, path):
         _fit(_lazy(path, job["chunk"])[: 2 * job["chunk"]], options)
         client.run(_forget_peak)
         before = client.run(time.process_time)
-        wall = time.perf_counter()
+        wall, client_cpu = time.perf_counter(), time.process_time()
         steps = _fit(_lazy(path, job["chunk"]), options)
-        wall = time.perf_counter() - wall
+        wall, client_cpu = time.perf_counter() - wall, time.process_time() - client_cpu
         after = client.run(time.process_time)
         peak = max(client.run(_peak).values())
-    cpu = sum(after[worker] - before[worker] for worker in after)
+    cpu = client_cpu + sum(after[worker] - before[worker] for worker in after)
     return {"wall": wall, "cpu": cpu, "peak": peak, "steps": steps}
 
 

@@ -43,6 +43,7 @@ def unit_machine(**changes):
         solve=dict.fromkeys(("paper real", "paper complex", "exact real", "exact complex"), rates),
         copy_bandwidth=1e9,
         read_bandwidth=1e9,
+        read_cost=1e-10,
         resident=1e8,
         cores=2,
     )
@@ -106,8 +107,8 @@ def test_a_cluster_by_hand():
     gram = 20 * 2500 * 8
     alone, between = 9 * 2 * gram / 1e9 / 4, 2 * (2 * gram / 1e9 + gram / 1e8)
     assert found["merge"] == pytest.approx(alone + between)
-    # The scheduler is done before the workers are; Gram matrices out, column norms back.
-    assert found["cluster"] == pytest.approx((gram + 8 * 20 * 50) / 1e8)
+    # The scheduler is done before the workers are; Gram matrices out, column norms back; 31 tasks.
+    assert found["cluster"] == pytest.approx((gram + 8 * 20 * 50) / 1e8 + 31 * 3e-3 / 4)
 
 
 def test_many_small_chunks_keep_the_scheduler_busy():

@@ -20,7 +20,7 @@ from tensift.plan._machine import Machine
 
 __all__ = ["cache_file", "this_machine"]
 
-_VERSION = 1  # of what is measured and how it is written
+_VERSION = 2  # of what is measured and how it is written
 
 
 def cache_file() -> Path:

@@ -26,13 +26,14 @@ Clock = Callable[[], float]
 
 _MOMENT_SIZES, _MOMENT_SLICES, _MOMENT_VALUES = (4, 16, 64, 256), 16, 2**20
 _MATRIX_SIZES = (8, 64, 256)
-_SOLVE_SIZES, _SAMPLES_A_SIZE = (8, 32, 96, 256), 16
+_SOLVE_SIZES, _SAMPLES_A_SIZE = (8, 32, 96, 256), 4
 _STEPS = (3, 9)  # what they differ in is a step, what they share the setup
 _BYTES = 2**26  # copied, and read from disk
 _REPEATS, _ENOUGH = 5, 0.2  # runs of a piece of work, or as many as these seconds have room for
 _LONG = 0.1  # seconds of a run that needs no other to warm up
 _SLICES, _BLOCK_ELEMENTS = 64, 40_000  # solved together, at most: enough to see what one costs
 _TINY = 1e-9  # seconds: nothing takes none
+_READ_COST = 2e-10  # seconds of a byte, where it cannot be told
 _RESIDENT = 150e6  # bytes, where the system does not tell
 
 
@@ -65,6 +66,7 @@ def calibrate(clock: Clock | None = None, wall_clock: Clock = time.perf_counter)
     """
     clock = _processor_clock() if clock is None else clock
     resident = _resident_bytes()
+    read_bandwidth, read_cost = _reading(clock, wall_clock)
     with threadpool_limits(limits=1):
         return Machine(
             moments={
@@ -84,7 +86,8 @@ def calibrate(clock: Clock | None = None, wall_clock: Clock = time.perf_counter)
                 for kind in ("real", "complex")
             },
             copy_bandwidth=_copy_bandwidth(clock),
-            read_bandwidth=_read_bandwidth(wall_clock),
+            read_bandwidth=read_bandwidth,
+            read_cost=read_cost,
             resident=resident,
             cores=_n_cores(),
         )
@@ -125,6 +128,7 @@ def example_machine() -> Machine:
         },
         copy_bandwidth=8e9,
         read_bandwidth=1e9,
+        read_cost=_READ_COST,
         resident=_RESIDENT,
         cores=2,
     )
@@ -244,26 +248,29 @@ def _copy_bandwidth(clock: Clock) -> float:
     return _BYTES / median_seconds(work, clock)
 
 
-def _read_bandwidth(clock: Clock) -> float | None:
-    """From the disk of temporary files, past the system's memory of it; None if that fails."""
+def _reading(clock: Clock, wall_clock: Clock) -> tuple[float | None, float]:
+    """Bytes a second from the disk of temporary files, past the system's memory of it, if it can
+    be told; and the core's seconds of a byte.
+    """
     if not hasattr(os, "posix_fadvise"):
-        return None
+        return None, _READ_COST
     block = np.random.default_rng(0).bytes(2**22)
-    with suppress(OSError), tempfile.NamedTemporaryFile(prefix="tensift-") as file:
+    buffer = bytearray(2**22)
+    with suppress(OSError), tempfile.NamedTemporaryFile(prefix="tensift-", buffering=0) as file:
         for _ in range(_BYTES // len(block)):
             file.write(block)
-        file.flush()
         os.fsync(file.fileno())
-        rates = []
+        rates, costs = [], []
         for _ in range(3):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             file.seek(0)
-            before = clock()
-            while file.read(2**22):
+            before, cost = wall_clock(), clock()
+            while file.readinto(buffer):
                 pass
-            rates.append(_BYTES / max(clock() - before, _TINY))
-        return statistics.median(rates)
-    return None
+            rates.append(_BYTES / max(wall_clock() - before, _TINY))
+            costs.append(max(clock() - cost, _TINY) / _BYTES)
+        return statistics.median(rates), statistics.median(costs)
+    return None, _READ_COST
 
 
 def _resident_bytes() -> float:

@@ -89,6 +89,8 @@ class Machine:
     read_bandwidth : float or None
         Bytes a second from the disk of temporary files; None where that could not be told from
         reading what was in memory anyway.
+    read_cost : float
+        Seconds that a byte takes the core that reads it.
     resident : float
         Bytes of a process that has imported the library.
     cores : int
@@ -108,6 +110,7 @@ class Machine:
     solve: Mapping[str, SolveRates]
     copy_bandwidth: float
     read_bandwidth: float | None
+    read_cost: float
     resident: float
     cores: int
 
@@ -128,6 +131,7 @@ class Machine:
             },
             "copy_bandwidth": self.copy_bandwidth,
             "read_bandwidth": self.read_bandwidth,
+            "read_cost": self.read_cost,
             "resident": self.resident,
             "cores": self.cores,
         }
@@ -158,6 +162,7 @@ class Machine:
                 },
                 copy_bandwidth=_rate(values["copy_bandwidth"]),
                 read_bandwidth=None if read is None else _rate(read),
+                read_cost=_rate(values["read_cost"]),
                 resident=_rate(values["resident"]),
                 cores=int(_rate(values["cores"])),
             )

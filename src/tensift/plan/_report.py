@@ -76,7 +76,7 @@ def _memory_row(memory: Memory) -> str:
 
 
 def _stage_lines(plan: Plan) -> list[str]:
-    lines = [f"stage     {'time':>10}  {'share':>5}  {'core time':>10}  what"]
+    lines = [f"stage     {'time':>10}  {'share':>5}  {'all cores':>10}  what"]
     for stage in plan.chosen.stages:
         share = stage.seconds / plan.seconds if plan.seconds else 0.0
         lines.append(

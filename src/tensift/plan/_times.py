@@ -25,7 +25,7 @@ USUAL_STEPS = {
 }
 _ADDS = 2  # of a Gram tensor in a merge on a cluster, which leaves both sums as they are
 _TASKS_A_CHUNK = 3  # it is read, measured, and merged
-_TASK = 1e-3  # seconds that the scheduler of a cluster takes for a task
+_TASK, _TASK_ON_WORKER = 1.4e-3, 3e-3  # seconds that a task takes a cluster's scheduler, a worker
 _SORT = 1e-8  # seconds of a comparison in a ranking
 _FAST = ("dct", "dft")
 
@@ -105,7 +105,8 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
     seen = _seen_of_overlap(clocks[0], clocks[1] + clocks[2], layout)
     clocks = [clocks[0] * seen[0], clocks[1] * seen[1], clocks[2] * seen[1]]
     stages = [
-        Stage("read", clocks[0], read, format_bytes(reads * job.stored_bytes)),
+        Stage("read", clocks[0], reads * job.stored_bytes * machine.read_cost,
+              format_bytes(reads * job.stored_bytes)),
         Stage("transform", clocks[1], transform,
               " and ".join(dict.fromkeys(job.transforms)) or "none"),
         Stage("moments", clocks[2], moments, f"{format_amount(job.product_flops)} operations"),
@@ -125,7 +126,8 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
     if layout.is_cluster:
         # The sum goes out in blocks of slices; column norms come back.
         sent = gram + job.norms_bytes
-        seconds = sent / layout.network
+        n_tasks = _TASKS_A_CHUNK * chunks * looks + tasks
+        seconds = sent / layout.network + n_tasks * _TASK_ON_WORKER / min(slots, n_tasks)
         # The scheduler works while the workers do: what it takes longer is seen.
         for count, names in (
             (_TASKS_A_CHUNK * chunks * looks, ("read", "transform", "moments", "merge")),
@@ -133,9 +135,8 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
         ):
             busy = sum(stage.seconds for stage in stages if stage.name in names)
             seconds += max(count * _TASK - busy, 0.0)
-        n_tasks = _TASKS_A_CHUNK * chunks * looks + tasks
         work = f"{format_amount(n_tasks)} tasks, {format_bytes(sent)} to and fro"
-        stages.append(Stage("cluster", seconds, n_tasks * _TASK, work))
+        stages.append(Stage("cluster", seconds, n_tasks * (_TASK + _TASK_ON_WORKER), work))
     return stages
 
 
