@@ -105,6 +105,15 @@ def test_slices_of_zeros_and_of_one_feature():
     _check(solve_paper_on_device(_problems(gram, 0.5, 0.5), **PROGRAM), expected)
 
 
+@pytest.mark.parametrize("size", [1e8, 1e10])
+def test_matrices_without_an_inverse_are_refused(library, size):
+    factors = _factors(5, 6, 30)
+    factors[:, 3:] = factors[:, :3]
+    gram = size**2 * (factors @ factors.swapaxes(1, 2))
+    with pytest.raises(np.linalg.LinAlgError):
+        solve_paper_on_device(_problems(gram, 1.0, 1.0, library), **PROGRAM)
+
+
 def test_single_precision_is_near(library):
     if library.name == "jax":
         pytest.skip("JAX compiles every function anew; its single precision is tried in _sign")

@@ -19,10 +19,11 @@ from tensift.solvers.on_device._sign import psd_part
 
 __all__ = ["solve_paper_on_device"]
 
-_ACCURACY = 1e-10  # of projections, where operators have eigenvalues up to one
-# Positive and negative parts annihilate one another. By how much a product may be off, as a share
-# of the squared norm, before projections count as failed; in units of the last place.
-_FAILURE = 2.0**20
+_ACCURACY = 1e-9  # of projections, where operators have eigenvalues up to one
+# Positive and negative parts annihilate one another. By how many units of the last place of the
+# squared norm their product may be off beyond what the accuracy allows; else projections failed.
+_ROUNDING = 2.0**12
+_SINGULAR = 0.1  # how far a matrix times its inverse may be from the identity
 _SMALL = 2**15  # elements of a stack from which on fewer of them would save no time
 
 
@@ -96,12 +97,17 @@ def solve_paper_on_device(
     for step in range(max_iter):
         active = stack.index[going]
         weights = stack.weights(float(smoothing), float(ridge))
-        free = _unconstrained(stack.problems, weights)
-        current, facts = _projected(stack.problems, free, norm, watch_conjugate)
+        free, miss = _unconstrained(stack.problems, weights)
+        accuracy = _ACCURACY / max(norm, 1.0)
+        current = psd_part(free, accuracy)
+        facts = _facts(stack.problems, free, current, miss, accuracy, watch_conjugate)
+        if not (facts.miss[going] <= _SINGULAR).all():
+            raise np.linalg.LinAlgError("Gram matrices are singular to working precision")
         failed = going & ~facts.sound
         if failed.any():
             n_failures += int(np.count_nonzero(failed))
-            current, facts = _decomposed(stack.problems, free, current, failed, watch_conjugate)
+            current = _decomposed(free, current, failed)
+            facts = _facts(stack.problems, free, current, miss, accuracy, watch_conjugate)
         # The next projection is made as accurate as this one's norm demands.
         norm = float(facts.norm[going].max())
         path.append(np.full(n_slices, np.nan))
@@ -112,7 +118,7 @@ def solve_paper_on_device(
         stopped = going & (change < (tol * np.abs(value) if relative else tol))
         ended = stopped if step + 1 < max_iter else going
         converged[stack.index[stopped]] = True
-        stack = stack.stepped(current, ended)
+        stack = stack.stepped(current, facts.norms, ended)
         previous, going = value, going & ~ended
         if ended.any():
             if callback is not None:
@@ -140,11 +146,13 @@ def solve_paper_on_device(
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the host is told about a step, a number a slice each."""
+    """What is known of a step: column norms on the device, a number a slice each on the host."""
 
+    norms: Any
     value: NDArray  # the objective
     watched: NDArray  # the value that decides when to stop
     norm: NDArray  # of the matrices that were projected
+    miss: NDArray  # by how much inverses are none
     sound: NDArray[np.bool_]  # whether the projection is one
 
 
@@ -176,7 +184,7 @@ class _Stack:
         bound = _column(self.problems.eta) / 2 / self.weights(smoothing, ridge)
         return max(1.0, float(xp.max(bound)))
 
-    def stepped(self, current: Any, ended: NDArray[np.bool_]) -> _Stack:
+    def stepped(self, current: Any, norms: Any, ended: NDArray[np.bool_]) -> _Stack:
         """The stack after a step, with the operators of slices that end with it."""
         operators = self.operators
         if ended.all():
@@ -185,7 +193,7 @@ class _Stack:
             xp = namespace_of(current)
             mask = moved_to(current, ended)[:, None, None]
             operators = xp.where(mask, current, operators)
-        return replace(self, norms=column_norms(current), operators=operators)
+        return replace(self, norms=norms, operators=operators)
 
     def compressed(
         self, going: NDArray[np.bool_], previous: NDArray, left: list[tuple[NDArray, Any]]
@@ -225,22 +233,8 @@ class _Stack:
         return xp.take(array, moved_to(self.norms, index), axis=0)
 
 
-def _projected(
-    problems: SliceProblems, free: Any, norm: float, watch_conjugate: bool
-) -> tuple[Any, _Facts]:
-    """PSD parts of `free` by products, and what is to be known of them."""
-    current = psd_part(free, _ACCURACY / max(norm, 1.0))
-    return current, _facts(problems, free, current, watch_conjugate)
-
-
-def _decomposed(
-    problems: SliceProblems,
-    free: Any,
-    current: Any,
-    failed: NDArray[np.bool_],
-    watch_conjugate: bool,
-) -> tuple[Any, _Facts]:
-    """The same, with the projections that failed made by the library's eigenvectors."""
+def _decomposed(free: Any, current: Any, failed: NDArray[np.bool_]) -> Any:
+    """Projections, with those that failed made by the library's eigenvectors."""
     xp = namespace_of(free)
     index = np.flatnonzero(failed)
     values, vectors = xp.linalg.eigh(xp.take(free, moved_to(free, index), axis=0))
@@ -248,11 +242,17 @@ def _decomposed(
     place = np.zeros(len(failed), int)
     place[index] = np.arange(len(index))
     spread = xp.take(parts, moved_to(free, place), axis=0)
-    current = xp.where(moved_to(free, failed)[:, None, None], spread, current)
-    return current, _facts(problems, free, current, watch_conjugate)
+    return xp.where(moved_to(free, failed)[:, None, None], spread, current)
 
 
-def _facts(problems: SliceProblems, free: Any, current: Any, watch_conjugate: bool) -> _Facts:
+def _facts(
+    problems: SliceProblems,
+    free: Any,
+    current: Any,
+    miss: Any,
+    accuracy: float,
+    watch_conjugate: bool,
+) -> _Facts:
     """Objectives, and whether positive and negative parts annihilate one another; one transfer."""
     xp = namespace_of(free)
     norms = column_norms(current)
@@ -260,26 +260,41 @@ def _facts(problems: SliceProblems, free: Any, current: Any, watch_conjugate: bo
     watched = problems.value(xp.conj(current), norms) if watch_conjugate else value
     norm = xp.linalg.vector_norm(free, axis=(-2, -1))
     product = xp.linalg.vector_norm(current @ (current - free), axis=(-2, -1))
-    host = to_numpy(xp.stack([value, watched, norm, product]))
-    limit = _FAILURE * float(xp.finfo(free.dtype).eps)
+    host = to_numpy(xp.stack([value, watched, norm, miss, product]))
+    limit = 4 * accuracy + _ROUNDING * float(xp.finfo(free.dtype).eps)
     with np.errstate(over="ignore"):
-        sound = host[3] <= limit * host[2] ** 2
-    return _Facts(host[0], host[1], host[2], sound)
+        sound = host[4] <= limit * host[2] ** 2
+    return _Facts(norms, host[0], host[1], host[2], host[3], sound)
 
 
-def _unconstrained(problems: SliceProblems, weights: Any) -> Any:
-    """Hermitian part of ``(S - eta/2 I) (S + D)^-1``, ``D = diag(weights)`` (`Derivative of A`)."""
+def _unconstrained(problems: SliceProblems, weights: Any) -> tuple[Any, Any]:
+    """Hermitian part of ``(S - eta/2 I) (S + D)^-1``, ``D = diag(weights)`` (`Derivative of A`).
+
+    Also by how much the inverse is none, for every slice.
+    """
     gram, half_eta = problems.gram.array, _column(problems.eta) / 2
     xp = namespace_of(gram)
     identity = xp.eye(gram.shape[-1], dtype=weights.dtype, device=device_of(gram))
-    inverse = xp.linalg.inv(gram + identity * weights[:, None, :])
+    shifted = gram + identity * weights[:, None, :]
+    inverse = _inverse(shifted)
     inverse = 0.5 * (inverse + adjoint(inverse))
+    miss = xp.linalg.vector_norm(shifted @ inverse - identity, axis=(-2, -1), ord=float("inf"))
     # Off the diagonal, a scaling of the inverse; on it, without cancellation, as in `solve_paper`.
     fitted = xp.linalg.vecdot(inverse, gram)
     diagonal = fitted - half_eta * diagonal_of(inverse)
     half = -0.5 * (weights + half_eta)
     scaled = inverse * (half[:, :, None] + half[:, None, :])
-    return xp.where(identity > 0, diagonal[:, :, None], scaled)
+    return xp.where(identity > 0, diagonal[:, :, None], scaled), miss
+
+
+def _inverse(matrices: Any) -> Any:
+    """Inverses; libraries that say that there are none say so in one way."""
+    try:
+        return namespace_of(matrices).linalg.inv(matrices)
+    except Exception as error:
+        if "LinAlgError" in type(error).__name__:
+            raise np.linalg.LinAlgError(str(error)) from error
+        raise
 
 
 def _plain(penalty: Any) -> Any:
