@@ -45,7 +45,7 @@ _CHECK_ALL_BEFORE, _CHECK_TWOS_BEFORE, _CHECK_EVERY = 3, 9, 4
 # Columns are weighted a little differently, so that those that have vanished, all alike, do not
 # give the metric eigenvalues that are hard to tell apart.
 _GRADES = 0.2
-_ROUNDING = 8 * np.finfo(float).eps
+_ROUNDING = 8 * float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
 
 
