@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,20 +31,31 @@ __all__ = ["DeviceSlices"]
 class DeviceSlices(Slices):
     """Slices whose Gram matrices are arrays of any library of the array API standard.
 
+    "paper" is solved in the precision of results. "exact" is solved in that of the Gram matrices,
+    and its objectives and bounds stay in it: rounded, they would prove nothing.
+
     Parameters
     ----------
     gram : GramTensor
         The Gram matrices, in any precision.
     precision : {"float32", "float64"}
-        What to solve and to give results in.
+        What operators and scores come in.
     """
 
     def __init__(self, gram: GramTensor, precision: str) -> None:
-        matrices = gram.dense()
-        if precision == "float32" and precision_of(matrices) == "float64":
-            _check_range(matrices)
-        self.gram = GramTensor(in_precision(matrices, precision), thin=False)
+        self.gram = GramTensor(gram.dense(), thin=False)
+        self.precision = precision
         self.n_slices, self.size = gram.n_slices, gram.size
+
+    @cached_property
+    def _rounded(self) -> GramTensor:
+        if self.precision == "float32" and precision_of(self.gram.array) == "float64":
+            _check_range(self.gram.array)
+        return GramTensor(in_precision(self.gram.array, self.precision), thin=False)
+
+    def _problems(self, solver: SliceSolver, lam: float, eta: float) -> SliceProblems:
+        gram = self.gram if solver.name == "exact" else self._rounded
+        return solver.problems(gram, lam, eta)
 
     def critical(self) -> CriticalPenalties:
         """The penalties above which nothing is left of any slice."""
@@ -57,7 +70,8 @@ class DeviceSlices(Slices):
         callback: Callable[[int], None] | None = None,
     ) -> Solution:
         """Solve every slice, all of them together; `n_jobs` has no meaning here."""
-        return _solve(solver, solver.problems(self.gram, lam, eta), None, callback)
+        solution = _solve(solver, self._problems(solver, lam, eta), None, callback)
+        return replace(solution, found=in_precision(solution.found, self.precision))
 
     def entry_scores(
         self,
@@ -73,8 +87,10 @@ class DeviceSlices(Slices):
         """Scores under smaller and smaller penalties."""
 
         def norms_at(slices: Any, factor: float) -> Any:
-            problems = solver.problems(self.gram[slices], lam, eta)
-            return norms_under(problems, factor, lambda smaller: _solve(solver, smaller))
+            problems = self._problems(solver, lam, eta)
+            part = SliceProblems(problems.gram[slices], lam, eta, problems.ridge)
+            found = norms_under(part, factor, lambda smaller: _solve(solver, smaller))
+            return in_precision(found, self.precision)
 
         return entry_scores(
             norms, score, varies, n_selected, lambda: variances(self.gram) > 0, norms_at
@@ -96,17 +112,57 @@ class DeviceSlices(Slices):
             raise ValueError(
                 "checkpoint is for paths on the host; pass NumPy arrays, or leave it out"
             )
-        ascending = np.argsort(lams)
+        ascending = [int(i) for i in np.argsort(lams)]
+        exact = solver.name == "exact"
+        gram = self.gram if exact else self._rounded
+        size = self.n_slices * self.size**2
+        together = max(1, on_device.block_elements(gram.array) // size)
         cells: dict[tuple[int, int], dict[str, Any]] = {}
-        for j, eta in enumerate(etas):
+        for first in range(0, len(etas), together):
+            columns = range(first, min(first + together, len(etas)))
+            stack = _Repeated(gram, [float(etas[j]) for j in columns], exact=exact)
             solution = None
             for i in ascending:
-                problems = solver.problems(self.gram, float(lams[i]), float(eta))
+                problems = solver.problems(stack.gram, float(lams[i]), stack.eta)
                 solution = _solve(solver, problems, solution)
-                cells[int(i), j] = _what_is_kept(solution)
+                kept = _what_is_kept(solution, self.precision)
+                for j, part in zip(columns, stack.parts(kept), strict=True):
+                    cells[i, j] = part
                 if callback is not None:
                     callback(len(cells) * self.n_slices)
         return PathSolution(**_stacked(cells, len(lams), len(etas)))
+
+
+class _Repeated:
+    """The same slices once for each of several etas, so that all are solved together.
+
+    Most slices are done after a few steps, and a device is as slow with the few that are left as
+    with many of them.
+    """
+
+    def __init__(self, gram: GramTensor, etas: list[float], *, exact: bool) -> None:
+        xp = namespace_of(gram.array)
+        self.n_slices, self.gram = gram.n_slices, gram
+        self.eta: Any = etas[0]
+        if len(etas) == 1:
+            return
+        self.gram = GramTensor(xp.concat([gram.array] * len(etas)), thin=False)
+        one = xp.ones_like(xp.linalg.vector_norm(gram.array, axis=(1, 2)))
+        self.eta = xp.concat([eta * one for eta in etas])
+        if exact:
+            values, vectors = on_device.spectrum_of(gram)
+            vars(self.gram)["spectrum"] = (
+                xp.concat([values] * len(etas)),
+                xp.concat([vectors] * len(etas)),
+            )
+
+    def parts(self, kept: dict[str, Any]) -> list[dict[str, Any]]:
+        """What is kept of the slices under each eta."""
+        cuts = range(0, self.gram.n_slices, self.n_slices)
+        return [
+            {name: value[cut : cut + self.n_slices, ...] for name, value in kept.items()}
+            for cut in cuts
+        ]
 
 
 def _check_range(matrices: Any) -> None:
@@ -134,12 +190,12 @@ def _solve(
     return on_device.solve_paper_on_device(problems, **solver.of_paper(), callback=callback)
 
 
-def _what_is_kept(solution: Solution) -> dict[str, Any]:
+def _what_is_kept(solution: Solution, precision: str) -> dict[str, Any]:
     """All but the operators."""
     objective = solution.objective
     unknown = namespace_of(objective).full_like(objective, float("nan"))
     return {
-        "norms": solution.norms,
+        "norms": in_precision(solution.norms, precision),
         "objective": objective,
         "dual": unknown if solution.dual is None else solution.dual,
         "dual_gap": unknown if solution.dual_gap is None else solution.dual_gap,

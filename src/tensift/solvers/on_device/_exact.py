@@ -26,22 +26,24 @@ from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
 from tensift.solvers.on_device._algebra import Algebra
 from tensift.solvers.on_device._eigen import eigh
-from tensift.solvers.on_device._replay import Replayed
+from tensift.solvers.on_device._replay import Replayed, memory_of
 from tensift.solvers.on_device._sign import Sign, sign_for
 
 __all__ = ["solve_exact_on_device"]
 
 Array = Any  # of any namespace of the array API
 
-_BLOCK_ELEMENTS = 2**23  # of a stack solved together; about thirty such stacks are in memory
+# Elements of a stack solved together. About sixty such stacks of double precision are in memory,
+# which may be a quarter of that of the device.
+_SMALLEST_BLOCK, _LARGEST_BLOCK, _STACKS, _SHARE = 2**20, 2**25, 60, 0.25
 # Of projections, as a share of norms: enough for most slices, and for those that take long.
-_ACCURACY, _LATER_ACCURACY, _LATER = 1e-5, 1e-9, 24
+_ACCURACY, _LATER_ACCURACY, _LATER = 1e-5, 1e-9, 96
 _ROUNDS, _DEAD = 5, 1e-8  # of the start
 _SMALLEST_PART = 64  # of its first size: as far as a stack shrinks
 # After these steps the metric is made anew, and the gap looked at: both cost more, compared to a
 # step, than they do in `solve_exact`.
 _NEW_METRICS = {12 * 3**k for k in range(10)}
-_CHECK_ALL_BEFORE, _CHECK_TWOS_BEFORE, _CHECK_EVERY = 3, 9, 4
+_CHECK_EVERY = {3: 1, 9: 2, 49: 4, np.inf: 8}  # until which step, how often
 # Columns are weighted a little differently, so that those that have vanished, all alike, do not
 # give the metric eigenvalues that are hard to tell apart.
 _GRADES = 0.2
@@ -103,7 +105,7 @@ def solve_exact_on_device(
             "True)), or solver='paper'"
         )
     n_slices, size = array.shape[:2]
-    rows = max(1, _BLOCK_ELEMENTS // size**2)
+    rows = max(1, block_elements(array) // size**2)
     solutions = []
     for first in range(0, n_slices, rows):
         block = slice(first, min(first + rows, n_slices))
@@ -114,6 +116,15 @@ def solve_exact_on_device(
         if callback is not None:
             callback(block.stop)
     return Solution.concatenate(solutions)
+
+
+def block_elements(like: Array) -> int:
+    """How many elements of Gram matrices are solved together on the device of an array."""
+    memory = memory_of(like)
+    if memory is None:
+        return 2**22
+    fit = int(_SHARE * memory / (_STACKS * 8))
+    return min(max(_SMALLEST_BLOCK, fit), _LARGEST_BLOCK)
 
 
 def _solve_block(
@@ -574,9 +585,8 @@ def _certified(
 
 
 def _is_checked(step: int) -> bool:
-    if step < _CHECK_ALL_BEFORE:
-        return True
-    return step % (2 if step < _CHECK_TWOS_BEFORE else _CHECK_EVERY) == 0
+    every = next(often for until, often in _CHECK_EVERY.items() if step < until)
+    return step % every == 0
 
 
 def _who_stays(going: NDArray[np.bool_], first_size: int) -> NDArray[np.bool_]:
@@ -676,7 +686,7 @@ def _gradient_of_norms(algebra: Algebra, operators: Array, norms: Array, lam: Ar
     """``lam`` times the unit vectors along the columns, zero for columns that have vanished."""
     xp = algebra.xp
     alive = norms > _DEAD * xp.max(norms, axis=1, keepdims=True)
-    factor = xp.where(alive, lam / algebra.at_least(norms, _TINY), xp.zeros_like(norms))
+    factor = xp.where(alive, lam / xp.where(alive, norms, xp.ones_like(norms)), 0.0 * norms)
     return operators * factor[:, None, :]
 
 

@@ -13,13 +13,29 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
 
-__all__ = ["Replayed"]
+__all__ = ["Replayed", "forget_recordings", "memory_of"]
 
 Array = Any  # of any namespace of the array API
 
-_AT_MOST = 96  # recordings, each of which holds the memory that its function needs
-_SPARE = 0.3  # the share of a device's memory that recordings leave free
+_AT_MOST = 192  # recordings, and functions that may become one
+_SHARE = 0.5  # of a device's memory that recordings hold at most
 _recordings: OrderedDict[Hashable, _Recording | None] = OrderedDict()
+
+
+def forget_recordings() -> None:
+    """Give back the memory of all recordings; they are made anew when they are needed."""
+    _recordings.clear()
+
+
+def memory_of(array: Array) -> int | None:
+    """The bytes of memory that the device of an array has, where its library tells."""
+    for name in ("torch", "cupy"):
+        library = sys.modules.get(name)
+        if name == "torch" and library and isinstance(array, library.Tensor) and array.is_cuda:
+            return int(library.cuda.mem_get_info(array.device)[1])
+        if name == "cupy" and library and isinstance(array, library.ndarray):
+            return int(array.device.mem_info[1])
+    return None
 
 
 class Replayed:
@@ -56,18 +72,26 @@ class Replayed:
         _recordings.move_to_end(key)
         recording = _recordings[key]
         if recording is None:
-            free, total = torch.cuda.mem_get_info(arrays[0].device)
-            if free < total * _SPARE:
-                return self.function(*arrays)
             recording = _recordings[key] = _Recording(torch, self.function, arrays)
+            _forget_the_oldest(_SHARE * torch.cuda.mem_get_info(arrays[0].device)[1])
         results = recording(arrays)
         return tuple(result.clone() for result in results) if self.lasting else results
+
+
+def _forget_the_oldest(limit: float) -> None:
+    """Forget recordings until those that are left hold no more bytes than `limit`."""
+    while sum(made.size for made in _recordings.values() if made is not None) > limit:
+        oldest = next(key for key, made in _recordings.items() if made is not None)
+        if oldest == next(reversed(_recordings)):
+            return
+        _recordings[oldest] = None
 
 
 class _Recording:
     """A function as recorded for arrays in certain places, to which others are copied first."""
 
     def __init__(self, torch: Any, function: Callable[..., Any], arrays: tuple[Array, ...]) -> None:
+        before = torch.cuda.memory_reserved(arrays[0].device)
         self._places = [array.clone() for array in arrays]
         self._held: list[Array] = [None] * len(arrays)
         self._function = function  # with the constants that it reads
@@ -77,6 +101,7 @@ class _Recording:
             self._results = function(*self._places)
         for result in self._results:
             result._is_rewritten = True
+        self.size = torch.cuda.memory_reserved(arrays[0].device) - before
 
     def __call__(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         for number, (place, array) in enumerate(zip(self._places, arrays, strict=True)):
