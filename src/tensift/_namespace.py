@@ -125,7 +125,10 @@ def moved_to(like: Any, values: NDArray, dtype: Any = None) -> Any:
     """A copy of host values on the device of `like`: a small constant, such as a transform."""
     xp = array_namespace(like)
     # A copy of its own: some libraries share memory with NumPy, or warn of what is read-only.
-    moved = xp.asarray(np.array(values), device=device_of(like))
+    values = np.array(values)
+    if values.dtype.kind in "fc" and widest_precision(like) == "float32":
+        values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
+    moved = xp.asarray(values, device=device_of(like))
     return moved if dtype is None else xp.astype(moved, dtype)
 
 

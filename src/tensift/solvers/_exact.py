@@ -23,7 +23,7 @@ _SMALLEST_COLUMN = 3e-3  # a share of the largest, below which columns are weigh
 _SOFTER = 0.7  # columns are weighted by this times lam / norm once weights differ
 _NEW_METRICS = {6, *(24 * 2**k for k in range(20))}  # steps after which the metric is made anew
 _CHECK_ALL_BEFORE = 7  # then every other step
-_BALANCE_EVERY, _BALANCE, _BALANCE_BY, _BALANCE_UNTIL = 3, np.log(3.0), 1.6, 200
+_BALANCE_EVERY, _BALANCE, _BALANCE_BY, _BALANCE_UNTIL = 3, float(np.log(3.0)), 1.6, 200
 _TINY = np.finfo(float).tiny
 
 
