@@ -25,9 +25,11 @@ BENCHMARKS = {
     "plan_check": "what tensift plan says beside what jobs take (minutes; only when named)",
     "device": "solvers on an accelerator beside the host's cores (minutes; only when named)",
     "asch": "correct channels of ASCH over the paper's grid (minutes; only when named)",
+    "dask_scaling": "one Dask worker against two (minutes, on a quiet machine; only when named)",
 }
 ONLY_WHEN_NAMED = {
     "asch",
+    "dask_scaling",
     "decomposition",
     "device",
     "exact",
