@@ -7,9 +7,9 @@ where there is nothing else; ``python -m benchmarks.device --help`` has options 
 import argparse
 import gc
 import importlib
-import os
 import time
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -38,14 +38,23 @@ TOL, RIDGE = 1e-6, 1e-3
 PAPER = {"ridge": 1e-3, "tol": 1e-5, "relative": True}
 
 
-def run(repeats, *, shapes=SHAPES, libraries=None, with_eigh=True):
-    """Every table, over all libraries that are at hand."""
+def run(repeats, *, shapes=SHAPES, libraries=None, with_eigh=True, save=None):
+    """Every table, over all libraries that are at hand; `save` gets them as they grow."""
     places = [place for place in _places() if libraries is None or place.name in libraries]
     if not places:
         raise SystemExit("no library for arrays on a device is installed; PyTorch would do")
     tables = {"": Table("Certified solutions"), "_paper": Table("The authors' iteration")}
     tables["_path"] = Table("A certified path of 25 cells")
     tables["_gram"] = Table("Gram matrices from samples")
+    notes = [
+        f"seconds, medians of up to {repeats} runs after one that does not count, until all work "
+        "on the device is done; own eigh: one run",
+        f"host: {n_cores()} cores of the machine, n_jobs=-1, NumPy, up to 3 runs in 6 s",
+        f"slices of smooth random images with noise, {SAMPLES} samples in [0, 1], float64",
+        "/ eigh, / host: how many times as long those take",
+    ]
+    for table in tables.values():
+        table.notes += notes
     for p, q in shapes:
         X = smooth_images(SAMPLES, q, p)
         gram = Moments(_orientation(X)).update(X).gram()
@@ -53,23 +62,16 @@ def run(repeats, *, shapes=SHAPES, libraries=None, with_eigh=True):
             _certified(tables[""], gram, lam, eta, places, repeats, with_eigh)
             _iteration(tables["_paper"], gram, lam, eta, places, repeats, with_eigh)
         _grams(tables["_gram"], X, places, repeats)
+        if save is not None:
+            save({suffix: table for suffix, table in tables.items() if table.rows})
     path_of = shapes[0][0] // 4
     _paths(tables["_path"], gram_of(SAMPLES, shapes[0][1], path_of), places, min(repeats, 3))
-    notes = [
-        f"seconds, medians of up to {repeats} runs after one that does not count (an eigh on an "
-        "accelerator: one run), until all work on the device is done",
-        f"host: {n_cores()} cores of the machine, n_jobs=-1, NumPy, double precision everywhere",
-        f"slices of smooth random images with noise, {SAMPLES} samples in [0, 1]",
-        "'/ eigh' and '/ host': how many times as long those take",
-    ]
-    for table in tables.values():
-        table.notes += notes
     return tables
 
 
 def _certified(table, gram, lam, eta, places, repeats, with_eigh):
     problems = SliceProblems(gram, lam, eta, RIDGE)
-    host, on_host = _timed(lambda: solve_exact(problems, tol=TOL, n_jobs=-1), repeats)
+    host, on_host = _on_host(lambda: solve_exact(_anew(problems), tol=TOL, n_jobs=-1))
     for place in places:
         array = place.asarray(gram.array)
 
@@ -78,7 +80,7 @@ def _certified(table, gram, lam, eta, places, repeats, with_eigh):
             return solve_exact_on_device(there, tol=TOL)
 
         seconds, found = _timed(solve, repeats, place.wait)
-        own, _ = _with_eigh(solve, place) if with_eigh else (None, None)
+        own = _with_eigh(solve, place) if with_eigh else None
         operators = np.asarray(to_numpy(found.operators), float)
         value, lowest = problems.value(operators), np.linalg.eigvalsh(operators)[:, 0]
         scale = np.maximum(np.linalg.norm(operators, 2, axis=(1, 2)), 1e-300)
@@ -107,7 +109,7 @@ def _certified(table, gram, lam, eta, places, repeats, with_eigh):
 
 def _iteration(table, gram, lam, eta, places, repeats, with_eigh):
     problems = SliceProblems(gram, lam, eta)
-    host, on_host = _timed(lambda: solve_paper(problems, n_jobs=-1, **PAPER), repeats)
+    host, on_host = _on_host(lambda: solve_paper(_anew(problems), n_jobs=-1, **PAPER))
     for place in places:
         array = place.asarray(gram.array)
 
@@ -116,7 +118,7 @@ def _iteration(table, gram, lam, eta, places, repeats, with_eigh):
             return solve_paper_on_device(there, **PAPER)
 
         seconds, found = _timed(solve, repeats, place.wait)
-        own, _ = _with_eigh(solve, place) if with_eigh else (None, None)
+        own = _with_eigh(solve, place) if with_eigh else None
         row = {
             **_of(gram, place),
             "lam": lam,
@@ -138,7 +140,7 @@ def _iteration(table, gram, lam, eta, places, repeats, with_eigh):
 def _paths(table, gram, places, repeats):
     solver = SliceSolver("exact", tol=TOL, max_iter=1000, ridge=RIDGE)
     grid = np.array(GRID)
-    host, on_host = _timed(lambda: LocalSlices(gram).path(solver, grid, grid, n_jobs=-1), repeats)
+    host, on_host = _on_host(lambda: LocalSlices(gram).path(solver, grid, grid, n_jobs=-1))
     for place in places:
         array = place.asarray(gram.array)
 
@@ -163,7 +165,7 @@ def _paths(table, gram, places, repeats):
 
 def _grams(table, X, places, repeats):
     orientation = _orientation(X)
-    host, on_host = _timed(lambda: Moments(orientation).update(X).gram(), repeats)
+    host, on_host = _on_host(lambda: Moments(orientation).update(X).gram())
     for place in places:
         array = place.asarray(X)
 
@@ -267,41 +269,47 @@ def _timed(function, repeats, wait=nullcontext, *, warm_up=True, budget=20.0):
     return float(np.median(seconds)), result
 
 
+def _anew(problems):
+    """The same problems without what an earlier run may have left with them: eigenvectors."""
+    return replace(problems, gram=GramTensor(problems.gram.array, problems.gram.thin))
+
+
+def _on_host(function):
+    """The same with NumPy, where nothing is compiled."""
+    return _timed(function, 3, warm_up=False, budget=6.0)
+
+
 def _with_eigh(function, place):
-    """The same solver with the library's own eigenvectors in place of products, once."""
+    """Seconds of the same solver with the library's own eigenvectors in place of products."""
     with _eigenvectors():
-        return _timed(function, 1, place.wait, warm_up=False)
+        return _timed(function, 1, place.wait, warm_up=False)[0]
 
 
 @contextmanager
 def _eigenvectors():
-    """Let solvers project and decompose by the library's own eigh."""
+    """Let solvers project and decompose by the library's own eigh, every call as it comes."""
 
-    def eigh(matrices, *_):
+    def eigh(matrices):
         return namespace_of(matrices).linalg.eigh(matrices)
 
-    def sign(matrices, accuracy=None, *, scale=1.0):
+    def with_values(matrices, change):
         values, vectors = eigh(matrices)
-        signs = scale * namespace_of(matrices).sign(values)
-        return (vectors * signs[:, None, :]) @ adjoint(vectors)
+        return (vectors * change(namespace_of(values), values)[:, None, :]) @ adjoint(vectors)
 
-    def psd_part(matrices, accuracy=None):
-        values, vectors = eigh(matrices)
-        kept = namespace_of(matrices).clip(values, min=0.0)
-        return (vectors * kept[:, None, :]) @ adjoint(vectors)
+    def psd_part(matrices, accuracy):
+        return with_values(matrices, lambda xp, values: xp.clip(values, min=0.0))
 
-    class Sign:
-        def __init__(self, like, accuracy, *, scale=1.0):
-            self.scale = scale
+    def sign_for(like, accuracy):
+        return lambda matrices: with_values(matrices, lambda xp, values: 0.5 * xp.sign(values))
 
-        def __call__(self, matrices):
-            return sign(matrices, scale=self.scale)
+    def as_it_comes(function, key, **_):
+        return function
 
-    with mock.patch.object(_paper, "psd_part", psd_part):
-        known = {"sign": sign, "Sign": Sign, "eigh": eigh}
-        here = {name: value for name, value in known.items() if hasattr(_exact, name)}
-        with mock.patch.multiple(_exact, **here):
-            yield
+    with (
+        mock.patch.object(_paper, "psd_part", psd_part),
+        mock.patch.multiple(_exact, eigh=eigh, sign_for=sign_for, Replayed=as_it_comes),
+    ):
+        yield
 
 
 def _of(gram, place):
@@ -333,14 +341,18 @@ def main(arguments=None):
     )
     options = parser.parse_args(arguments)
     environment = describe_environment()
+
+    def save(tables):
+        write_results(options.output, "device", tables, environment)
+
     tables = run(
         options.repeats,
         shapes=QUICK_SHAPES if options.quick else SHAPES,
         libraries=options.libraries,
         with_eigh=not options.no_eigh,
+        save=save,
     )
-    os.makedirs(options.output, exist_ok=True)
-    write_results(options.output, "device", tables, environment)
+    save(tables)
     for table in tables.values():
         print("\n" + table.markdown(), flush=True)
     return 1 if any(table.failures for table in tables.values()) else 0
