@@ -14,6 +14,7 @@ BENCHMARKS = {
     "memory": "peak memory against the number of samples",
     "growth": "time against samples, features of a slice and slices",
     "workers": "one worker against two, and the threads they use",
+    "stream": "a file of 20 GB, a chunk at a time: throughput, memory (minutes; only when named)",
     "synthetic": "how often the known features of synthetic data come first",
     "decomposition": "TensorPCA beside other programs of the kind (minutes; only when named)",
     "sparse_pca": "SparseTensorPCA beside another program for the same criterion (only when named)",
@@ -39,6 +40,7 @@ ONLY_WHEN_NAMED = {
     "quality",
     "rival_speed",
     "sparse_pca",
+    "stream",
 }
 
 

@@ -224,8 +224,8 @@ def test_files_that_are_none_are_refused(tmp_path):
         collect_moments(X, checkpoint=tmp_path / "short.npz")
     with pytest.raises(OSError, match="cannot write"):
         collect_moments(X, checkpoint=tmp_path / "no such folder" / "kept.npz")
+    state = np.random.RandomState(0)
     with pytest.raises(ValueError, match="random_state must be an int"):
-        state = np.random.RandomState(0)
         collect_moments(X, transform="random", random_state=state, checkpoint=tmp_path / "r.npz")
 
 

@@ -83,9 +83,9 @@ def test_operators_are_refused_with_the_reason():
     with in_blocks(5):
         found = STPCASelector(10).fit(X)
     assert not hasattr(found, "operators_")
-    with pytest.raises(AttributeError, match="operators_ not kept.*working_memory"):
+    with pytest.raises(AttributeError, match=r"operators_ not kept.*working_memory"):
         found.operators_  # noqa: B018
-    with pytest.raises(ValueError, match="operators not kept.*working_memory"):
+    with pytest.raises(ValueError, match=r"operators not kept.*working_memory"):
         found.score(X)
     with pytest.raises(ValueError, match="begin anew with a clone"):
         found.partial_fit(X)

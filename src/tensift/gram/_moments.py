@@ -21,7 +21,8 @@ __all__ = ["Moments", "UnusableSample", "checked_peak", "largest_modulus"]
 _PART_BYTES = 2**20
 _BLOCK_BYTES = 2**22
 _LARGEST_BLOCK = 2**26  # beyond this, a block has q samples and no more bytes than the Gram tensor
-_FEWEST_ROWS = 8
+_FEWEST_ROWS = 8, 32  # of a part: the mean of every part is one more row of a block
+_LARGEST_PART = 2**24
 _TASKS = 8  # into which the slices of a block are divided at least
 _LARGEST = 1e100  # a value whose squares can be summed
 _TOO_LARGE = f"values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
@@ -157,13 +158,11 @@ class Moments:
         filled = stop - start + len(shifts)
         buffer[stop - start : filled] = np.moveaxis(self._to_slices(shifts), 2, 0)
         columns = np.moveaxis(buffer[:filled], 0, 2)
-        step = min(-(-len(scatter) // _TASKS), max(1, _PART_BYTES // scatter[0].nbytes))
 
-        def multiply(first: int) -> None:
-            part = columns[first : first + step]
-            scatter[first : first + step] += part @ adjoint(part)
+        def multiply(part: slice) -> None:
+            scatter[part] += columns[part] @ adjoint(columns[part])
 
-        run(multiply, range(0, len(scatter), step))
+        run(multiply, self._tasks(scatter))
         return buffer
 
     def _lay_out(self, part: NDArray, rows: NDArray) -> NDArray:
@@ -284,8 +283,17 @@ class Moments:
             transform.name == "identity" for transform in self.orientation.transforms
         )
 
+    @staticmethod
+    def _tasks(scatter: NDArray) -> list[slice]:
+        """Slices whose products are made at once, and added while they are in cache."""
+        most = max(1, _PART_BYTES // scatter[0].nbytes)
+        step = min(-(-len(scatter) // _TASKS), most)
+        return [slice(first, first + step) for first in range(0, len(scatter), step)]
+
     def _rows_of_part(self) -> int:
-        return max(_FEWEST_ROWS, _PART_BYTES // (8 * math.prod(self.orientation.feature_shape)))
+        row_bytes = 8 * math.prod(self.orientation.feature_shape)
+        few = max(_FEWEST_ROWS[0], min(_FEWEST_ROWS[1], _LARGEST_PART // row_bytes))
+        return max(few, _PART_BYTES // row_bytes)
 
     def _rows_of_block(self) -> int:
         size = self.orientation.size
@@ -297,7 +305,7 @@ class Moments:
         return rows
 
 
-def _in_turn(work: Callable[[int], Any], tasks: Iterable[int]) -> list[Any]:
+def _in_turn(work: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
     return [work(task) for task in tasks]
 
 
