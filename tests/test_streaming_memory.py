@@ -1,0 +1,89 @@
+"""Memory of whole processes: a chunk and the Gram tensor, whatever the number of samples."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+MIB = 2**20
+SCRIPT = """
+import json, sys
+import numpy as np, sklearn
+from pathlib import Path
+from tensift import STPCASelector, collect_moments
+
+def status(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
+
+kind, path, memory = sys.argv[1], sys.argv[2], float(sys.argv[3])
+STPCASelector(5).fit(np.random.default_rng(0).normal(size=(50, 8, 8)))  # loads what a fit loads
+sklearn.set_config(working_memory=memory)
+X = np.load(path, mmap_mode="r")
+if kind == "HDF5":
+    import h5py
+    X = h5py.File(path.replace(".npy", ".h5"))["X"]
+Path("/proc/self/clear_refs").write_text("5")
+before = status("VmRSS")
+if kind == "passes":
+    import warnings
+    warnings.simplefilter("ignore")
+    selector = STPCASelector(5, max_iter=3).fit(X)
+else:
+    selector = STPCASelector(5, n_jobs=2, max_iter=3).fit(X)
+    if kind != "moments":
+        assert selector.transform(X).shape == (len(X), 5)
+        assert selector.score(X) <= 1
+print(json.dumps({"beyond": status("VmHWM") - before, "passes": hasattr(selector, "operators_")}))
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="peaks are Linux's"),
+]
+
+
+def peak(kind, path, memory):
+    env = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    arguments = [sys.executable, "-c", SCRIPT, kind, str(path), str(memory)]
+    answer = subprocess.run(arguments, env=env, stdout=subprocess.PIPE, check=True, timeout=300)
+    return json.loads(answer.stdout)
+
+
+def write(path, n, shape, dtype="float32"):
+    samples = np.lib.format.open_memmap(path, "w+", dtype, (n, *shape))
+    rng = np.random.default_rng(0)
+    for start in range(0, n, 2000):
+        part = samples[start : start + 2000]
+        part[...] = rng.random(part.shape, dtype=dtype)
+    samples.flush()
+
+
+@pytest.mark.parametrize("kind", ["memory map", "HDF5"])
+def test_memory_does_not_grow_with_samples(tmp_path, kind):
+    """Samples of 12 kB: 25 and 100 MB of them, under chunks of 2 MiB."""
+    beyond = []
+    for n in (2000, 8000):
+        path = tmp_path / f"{n}.npy"
+        write(path, n, (64, 48))
+        if kind == "HDF5":
+            h5py = pytest.importorskip("h5py")
+            with h5py.File(tmp_path / f"{n}.h5", "w") as file:
+                file.create_dataset("X", data=np.load(path, mmap_mode="r"), chunks=(100, 64, 48))
+        beyond.append(peak(kind, path, 64)["beyond"])
+    # Three chunks, two blocks and the Gram tensor of 1.6 MB; not the 25 MB, nor the 100.
+    assert beyond[1] < beyond[0] + 4 * MIB
+    assert beyond[1] < 60 * MIB
+
+
+def test_memory_in_passes_does_not_hold_all_gram_matrices(tmp_path):
+    """All Gram matrices of 160 slices of order 256 are 84 MB, operators as many again."""
+    path = tmp_path / "x.npy"
+    write(path, 600, (256, 160))
+    whole, blocks = peak("moments", path, 1024), peak("passes", path, 64)
+    assert whole["passes"]
+    assert not blocks["passes"]
+    assert blocks["beyond"] < 0.6 * whole["beyond"]
