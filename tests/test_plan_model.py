@@ -86,6 +86,12 @@ def test_transforms_by_hand():
     assert reads[1].stages[0].core_seconds == 2 * reads[0].stages[0].core_seconds
 
 
+def test_short_chunks_add_to_the_gram_tensor_more_often():
+    job = make_job((50, 20), 10**5)
+    long, short = (stages(job, Layout(chunk=chunk))["moments"] for chunk in (100, 10))
+    assert short - long == pytest.approx((1e4 - 1e3) * 20 * 50**2 * 8 / 1e9)
+
+
 def test_a_path_solves_every_cell():
     one = make_job((50, 20), 10**5, steps=5)
     many = replace(one, cells=25)

@@ -37,6 +37,7 @@ def test_files_it_points_to_exist():
 def test_public_names_have_examples():
     import tensift.comparison
     import tensift.paper
+    import tensift.plan
     import tensift.plotting
     import tensift.report
     import tensift.solvers.on_device
@@ -44,7 +45,7 @@ def test_public_names_have_examples():
     packages = [tensift.algebra, tensift.datasets, tensift.metrics, tensift.selectors]
     packages += [tensift.gram, tensift.graphs, tensift.solvers, tensift.plotting]
     packages += [tensift.comparison, tensift.decomposition, tensift.paper]
-    packages += [tensift.report, tensift.solvers.on_device]
+    packages += [tensift.report, tensift.plan, tensift.solvers.on_device]
     for package in packages:
         for name in package.__all__:
             doc = getattr(package, name).__doc__ or ""

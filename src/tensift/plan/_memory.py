@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 from tensift.base._passes import _COPIES
-from tensift.gram._moments import _BLOCK_BYTES, _FEWEST_ROWS, _LARGEST_BLOCK, _PART_BYTES
+from tensift.gram import Moments
 from tensift.plan._job import Job
 from tensift.plan._layout import Layout
 from tensift.plan._machine import Machine
@@ -110,12 +112,10 @@ def memory_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> Me
 
 
 def _rows_of_block(job: Job) -> tuple[int, int]:
-    """Samples that are multiplied together, and that are centred together, as moments do it."""
-    row = 8 * job.elements
-    rows = max(2 * job.q, _BLOCK_BYTES // row)
-    if rows * row > _LARGEST_BLOCK:
-        rows = max(job.q, _LARGEST_BLOCK // row)
-    return rows, max(_FEWEST_ROWS, _PART_BYTES // row)
+    """Samples that are multiplied together, and that are centred together."""
+    # Moments know best; to make some would take the memory that is to be counted.
+    like: Any = SimpleNamespace(orientation=SimpleNamespace(size=job.q, feature_shape=job.shape))
+    return Moments._rows_of_block(like), Moments._rows_of_part(like)
 
 
 def client_memory(job: Job, machine: Machine) -> Memory:
