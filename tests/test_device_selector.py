@@ -6,7 +6,9 @@ Arrays of array-api-strict are on a device of its that nothing can be read from 
 import copy
 import os
 import pickle
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -500,3 +502,21 @@ def test_pictures_and_reports_are_those_of_numpy(there):
     page = make_report(selector, there(X))
     assert page.startswith("<!doctype html>")
     assert len(page) == pytest.approx(len(make_report(clone(selector).fit(X), X)), rel=1e-2)
+
+
+# The guide
+
+
+@only_torch
+def test_the_guide_runs(there):
+    torch = pytest.importorskip("torch")
+    page = Path(__file__).parents[1] / "docs" / "accelerators.md"
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    torch.manual_seed(0)
+    names = {}
+    for block in blocks:
+        exec(block.replace('device="cuda"', f"device={str(there(np.ones(1)).device)!r}"), names)
+    assert tuple(names["kept"].shape) == (2000, 50)
+    assert isinstance(names["on_host"].scores_, np.ndarray)
+    assert names["on_host"].scores_.shape == (32, 24)
+    assert len(blocks) == 3

@@ -123,7 +123,7 @@ class ModeTransform:
         """
         precision = precision_of(like)
         kept = vars(self).setdefault("_on_devices", {})
-        key = (name, kind_of(like), precision)
+        key = (name, str(kind_of(like)), precision)  # not all devices can be hashed
         if key not in kept:
             kept[key] = in_precision(moved_to(like, getattr(self, name)), precision)
         return kept[key]

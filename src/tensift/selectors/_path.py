@@ -64,7 +64,7 @@ def stpca_path(
     X : array-like of shape (n, d_1, ..., d_m) or (n, d), Moments, or GramTensor
         Samples; or moments of samples that came in chunks, which hold their orientation and
         transform; or Gram matrices ``(p, q, q)``, whose features have the shape ``(q, p)`` and are
-        not scaled.
+        not scaled. All of them may be arrays of other libraries than NumPy, as in `STPCASelector`.
     lams, etas : array-like of float, optional
         The grid, in any order; by default the paper's, 0.01, 0.1, 1, 10 and 100, or, with
         ``penalty="relative"``, 0.001, 0.005, 0.02, 0.1 and 0.5.

@@ -36,6 +36,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     The computation sees the data only through the ``q x q`` Gram matrices of the slices: it
     streams (`partial_fit`), and its memory does not grow with the number of samples.
 
+    Samples may be arrays of PyTorch, CuPy, JAX or any library that follows the array API standard,
+    on any device; attributes are then arrays of that library on that device, and so is what the
+    methods return.
+
     Parameters
     ----------
     n_features_to_select : int or float in (0, 1), default=100
@@ -74,7 +78,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     max_iter : int or None, default=None
         Steps at most; None means 100 for "paper" and 1000 for "exact".
     n_jobs : int or None, default=None
-        Threads over slices. The result does not depend on it.
+        Threads over slices. The result does not depend on it. Without meaning on a device.
     random_state : int, RandomState or None, default=None
         Seed of the "random" transform.
     convention : {"program", "paper"}, default="program"
