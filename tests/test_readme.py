@@ -45,7 +45,7 @@ def test_public_names_have_examples():
     packages = [tensift.algebra, tensift.datasets, tensift.metrics, tensift.selectors]
     packages += [tensift.gram, tensift.graphs, tensift.solvers, tensift.plotting]
     packages += [tensift.comparison, tensift.decomposition, tensift.paper]
-    packages += [tensift.report, tensift.plan, tensift.solvers.on_device]
+    packages += [tensift.report, tensift.plan, tensift.solvers.on_device, tensift.sources]
     for package in packages:
         for name in package.__all__:
             doc = getattr(package, name).__doc__ or ""

@@ -29,6 +29,14 @@ class Source(ABC):
         Of the stored values.
     rereadable : bool
         Whether they can be looked at more than once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.sources import source_of
+    >>> source = source_of(iter([np.ones((3, 2)), np.zeros((4, 2))]))
+    >>> source.reduce(len, lambda one, other: one + other, title="counting samples")
+    7
     """
 
     n_samples: int | None
@@ -75,6 +83,21 @@ def source_of(X: Any) -> Source | None:
     Memory maps and views of them, HDF5 and Zarr arrays and what can be sliced like them, Dask
     arrays, iterators over chunks and what gives one are sources. Lists, data frames, sparse
     matrices and the arrays of any library are in memory.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from tensift.sources import source_of
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = os.path.join(folder.name, "samples.npy")
+    >>> np.save(file, np.zeros((100, 8, 6)))
+    >>> source = source_of(np.load(file, mmap_mode="r"))
+    >>> source.n_samples, source.sample_shape
+    (100, (8, 6))
+    >>> source_of(np.load(file)) is None
+    True
+    >>> folder.cleanup()
     """
     from tensift.sources._chunks import StoredSource
     from tensift.sources._dask import DaskSource, dask_array_of
