@@ -54,7 +54,13 @@ def paper_dataset(data_folder):
 
 
 DEVICE = os.environ.get("TENSIFT_DEVICE", "cpu")  # where PyTorch's arrays are; "cuda" is another
-LIBRARIES = ("numpy", "array_api_strict", "torch", "jax", *(["cupy"] if DEVICE != "cpu" else []))
+LIBRARIES = (
+    "numpy",
+    "array_api_strict",
+    "torch",
+    pytest.param("jax", marks=pytest.mark.slow),  # which compiles every function for every shape
+    *(["cupy"] if DEVICE != "cpu" else []),
+)
 
 
 @pytest.fixture(params=LIBRARIES)

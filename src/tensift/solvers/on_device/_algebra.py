@@ -39,6 +39,7 @@ class Algebra:
         limits = self.xp.finfo(self.dtype)
         self.eps, self.tiny = float(limits.eps), float(limits.smallest_normal)
         self._identities: dict[int, Array] = {}
+        self.identity(like.shape[-1])  # made now: a function that is being recorded must not
 
     def identity(self, order: int) -> Array:
         """The identity of an order, made once."""

@@ -12,7 +12,10 @@ import math
 from functools import partial
 from typing import Any
 
-from tensift._namespace import namespace_of
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._namespace import moved_to, namespace_of, to_numpy
 from tensift._warnings import warn_user
 from tensift.solvers.on_device._algebra import Algebra
 from tensift.solvers.on_device._replay import Replayed
@@ -26,8 +29,9 @@ _SMALL = 32  # the order up to which libraries for accelerators are fast
 _SQUASHES, _LARGEST_SHIFT = 4, 7.0
 _PURIFICATIONS, _AT_ONCE = 56, 8
 _FLOOR = 1e3  # of eigenvalues that are told apart, times the resolution and the trace
+_TILT = 1e-5  # of a row beside the one before it, on a second attempt
 _LEAST_COSINE = 1e-6  # between halves of eigenvectors and of unit vectors
-_REFINEMENTS = 6
+_REFINEMENTS, _LARGEST_TURN = 8, 0.7
 # Off the diagonal, and off orthonormality: what is good enough, and what is not good enough to go
 # on with; times the resolution of the numbers, the order of the matrix and its norm.
 _GOOD, _POOR = 4.0, 1e4
@@ -68,10 +72,40 @@ def eigh_by_products(matrices: Array, *, small: int = _SMALL) -> tuple[Array, Ar
     Eigenvalues of different halves that nearly coincide are not told apart. What this leaves off
     the diagonal is of the size of their distance, and removed at the end by rotations of all pairs
     at once, the first terms of which are those of perturbation theory. Matrices for which that
-    fails, such as those with the same eigenvalue many times over, are decomposed by the library,
-    with a warning.
+    fails, such as those with the same eigenvalue many times over, are halved a second time with
+    rows and columns scaled a little differently, which tells eigenvalues apart. If that fails too,
+    they are decomposed by the library, with a warning.
     """
-    xp, algebra = namespace_of(matrices), Algebra(matrices)
+    algebra = Algebra(matrices)
+    with np.errstate(all="ignore"):  # what fails is seen at the end
+        values, vectors, poor = _halved(matrices, small, 0.0, algebra)
+        if not poor.any():
+            return values, vectors
+        index = np.flatnonzero(poor)
+        some = algebra.xp.take(matrices, moved_to(matrices, index), axis=0)
+        new_values, new_vectors, poor = _halved(some, small, _TILT, algebra)
+    if poor.any():
+        warn_user(
+            f"{np.count_nonzero(poor)} of {matrices.shape[0]} matrices were decomposed by the "
+            "library's own eigh: products did not find their eigenvectors"
+        )
+        new_values, new_vectors = algebra.xp.linalg.eigh(some)
+    return _with_rows(values, new_values, index), _with_rows(vectors, new_vectors, index)
+
+
+def _with_rows(array: Array, rows: Array, index: NDArray[np.intp]) -> Array:
+    """An array with some of its rows replaced."""
+    xp = namespace_of(array)
+    source = np.arange(array.shape[0])
+    source[index] = array.shape[0] + np.arange(len(index))
+    return xp.take(xp.concat([array, rows]), moved_to(array, source), axis=0)
+
+
+def _halved(
+    matrices: Array, small: int, tilt: float, algebra: Algebra
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Eigenvalues, eigenvectors, and which of them are not good enough."""
+    xp = algebra.xp
     n_slices, size = matrices.shape[:2]
     halvings = max(0, math.ceil(math.log2(size / small)))
     order = -(-size // 2**halvings) * 2**halvings
@@ -80,7 +114,9 @@ def eigh_by_products(matrices: Array, *, small: int = _SMALL) -> tuple[Array, Ar
     floor = _FLOOR * algebra.eps * xp.where(trace > 0, trace, trace + 1)
     vectors = None
     for _ in range(halvings):
-        rotation = _rotation_to_halves(blocks, floor, algebra)
+        scales = 1 + tilt * xp.arange(blocks.shape[-1], dtype=floor.dtype, device=algebra.device)
+        tilted = blocks * (scales[:, None] * scales) if tilt else blocks
+        rotation = _rotation_to_halves(tilted, floor, algebra)
         rotated = algebra.adjoint(rotation) @ blocks @ rotation
         rotated = xp.where(xp.isfinite(rotated), rotated, xp.zeros_like(rotated))
         vectors = rotation if vectors is None else _apply_blocks(vectors, rotation)
@@ -126,6 +162,7 @@ def _polar_factor(matrices: Array, algebra: Algebra) -> Array:
 
     Singular values are at most the square root of two.
     """
+    algebra.identity(matrices.shape[-1])  # made before anything is recorded
     return Replayed(partial(_orthonormalised, algebra), "polar")(matrices)[0]
 
 
@@ -194,7 +231,9 @@ def _apply_blocks(vectors: Array, rotations: Array) -> Array:
     return xp.reshape(columns, (n_slices, -1, rows, half)) @ rotations
 
 
-def _refined(matrices: Array, vectors: Array, algebra: Algebra) -> tuple[Array, Array]:
+def _refined(
+    matrices: Array, vectors: Array, algebra: Algebra
+) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Rotate nearly right eigenvectors until nothing is left off the diagonal."""
     xp, order = algebra.xp, matrices.shape[-1]
     identity = algebra.identity(order)
@@ -211,20 +250,15 @@ def _refined(matrices: Array, vectors: Array, algebra: Algebra) -> tuple[Array, 
         distance = xp.where(distance == 0, xp.full_like(distance, algebra.tiny), distance)
         length = xp.abs(off) + algebra.tiny
         angle = 0.5 * xp.atan(2 * length / distance) / length
-        angle = xp.where(length > norm[:, None, None] / 64, angle, xp.zeros_like(angle))
-        turn = angle * off
+        matters = length > (2 / order) * norm[:, None, None]
+        turn = xp.where(matters, angle, xp.zeros_like(angle)) * off
+        # Many large angles at once would turn too far.
+        limit = _LARGEST_TURN / algebra.at_least(algebra.norms(turn), _LARGEST_TURN)
+        turn = limit[:, None, None] * turn
         # The beginning of the exponential, made orthonormal.
         vectors = vectors + vectors @ (turn + 0.5 * (turn @ turn))
         for _ in range(2):
             vectors = 1.5 * vectors - 0.5 * (vectors @ (algebra.adjoint(vectors) @ vectors))
     skew = algebra.norms(algebra.adjoint(vectors) @ vectors - identity)
     poor = ~((left <= _POOR * norm) & (skew <= _POOR * resolution))
-    if bool(xp.any(poor)):
-        warn_user(
-            f"{int(xp.sum(xp.astype(poor, xp.int64)))} of {matrices.shape[0]} matrices were "
-            "decomposed by the library's own eigh: products did not find their eigenvectors"
-        )
-        exact_values, exact_vectors = xp.linalg.eigh(matrices)
-        values = xp.where(poor[:, None], exact_values, values)
-        vectors = xp.where(poor[:, None, None], exact_vectors, vectors)
-    return values, vectors
+    return values, vectors, to_numpy(poor)

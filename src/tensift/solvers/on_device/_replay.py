@@ -2,8 +2,8 @@
 
 A step of a solver is a hundred small operations, and an accelerator finishes each of them sooner
 than Python can ask for the next. PyTorch on CUDA can record what a function asks for, and do all
-of it again at one request. Arrays of other libraries, and those on processors, take the function
-as it is.
+of it again at one request; JAX can compile it as a whole. Arrays of other libraries, and PyTorch's
+on processors, take the function as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from array_api_compat import is_jax_array
+
 __all__ = ["Replayed", "forget_recordings", "memory_of"]
 
 Array = Any  # of any namespace of the array API
@@ -20,11 +22,13 @@ Array = Any  # of any namespace of the array API
 _AT_MOST = 192  # recordings, and functions that may become one
 _SHARE = 0.5  # of a device's memory that recordings hold at most
 _recordings: OrderedDict[Hashable, _Recording | None] = OrderedDict()
+_compiled: OrderedDict[Hashable, Callable[..., tuple[Array, ...]]] = OrderedDict()
 
 
 def forget_recordings() -> None:
     """Give back the memory of all recordings; they are made anew when they are needed."""
     _recordings.clear()
+    _compiled.clear()
 
 
 def memory_of(array: Array) -> int | None:
@@ -59,7 +63,9 @@ class Replayed:
         self.lasting = lasting
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
-        """Call the function: the first time for a shape as it is, from the third on replayed."""
+        """Call the function: with CUDA, once as it is, then recorded, from then on replayed."""
+        if is_jax_array(arrays[0]):
+            return self._compiled(arrays)(*arrays)
         torch = sys.modules.get("torch")
         if torch is None or not isinstance(arrays[0], torch.Tensor) or not arrays[0].is_cuda:
             return self.function(*arrays)
@@ -76,6 +82,14 @@ class Replayed:
             _forget_the_oldest(_SHARE * torch.cuda.mem_get_info(arrays[0].device)[1])
         results = recording(arrays)
         return tuple(result.clone() for result in results) if self.lasting else results
+
+    def _compiled(self, arrays: tuple[Array, ...]) -> Callable[..., tuple[Array, ...]]:
+        key = (self.key, *((array.shape, str(array.dtype)) for array in arrays))
+        if key not in _compiled:
+            _compiled[key] = sys.modules["jax"].jit(self.function)
+            if len(_compiled) > _AT_MOST:
+                _compiled.popitem(last=False)
+        return _compiled[key]
 
 
 def _forget_the_oldest(limit: float) -> None:
