@@ -231,7 +231,11 @@ def test_a_worker_killed_while_moments_are_taken_changes_nothing(client):
 
     def some_are_done():
         states = client.run_on_scheduler(_states)
-        done = [key for key, state in states.items() if "moments" in str(key) and state == "memory"]
+        done = [
+            key
+            for key, state in states.items()
+            if "reading-samples" in str(key) and state == "memory"
+        ]
         return len(done) >= 3
 
     before = set(client.run(os.getpid).values())

@@ -498,6 +498,7 @@ def test_progress(capsys, monkeypatch, scheduler):
     with dask.config.set(scheduler=scheduler):
         STPCASelector(5, transform="eigen", verbose=True, **SMALL).fit(lazy)
         assert told["correlating modes"] == [(done, 5) for done in range(1, 6)]
+        assert told["reading samples"] == told["correlating modes"]
         assert told["solving slices"][-1] == (5, 5)
         stpca_path(lazy, [0.1, 1.0], [0.1, 1.0, 2.0], verbose=True)
     counts = [done for done, _ in told["solving slices"]]

@@ -28,7 +28,7 @@ def _problems(gram, lam, eta, make=np.asarray):
 
 
 def _check(found, gram, lam, eta, tol=TOL, as_numpy=np.asarray):
-    """Operators are feasible, their objective is the one stated, and no bound is above any value."""
+    """Operators are feasible, objectives are as stated, and no bound is above any value."""
     operators = as_numpy(found.operators)
     sizes = np.linalg.eigvalsh(operators)
     assert sizes.min() >= -1e-12 * max(sizes.max(), 1)

@@ -24,6 +24,7 @@ from tensift.solvers import (
     critical_penalties,
     on_device,
 )
+from tensift.solvers.on_device._exact import block_elements, spectrum_of
 
 __all__ = ["DeviceSlices"]
 
@@ -116,7 +117,7 @@ class DeviceSlices(Slices):
         exact = solver.name == "exact"
         gram = self.gram if exact else self._rounded
         size = self.n_slices * self.size**2
-        together = max(1, on_device.block_elements(gram.array) // size)
+        together = max(1, block_elements(gram.array) // size)
         cells: dict[tuple[int, int], dict[str, Any]] = {}
         for first in range(0, len(etas), together):
             columns = range(first, min(first + together, len(etas)))
@@ -150,7 +151,7 @@ class _Repeated:
         one = xp.ones_like(xp.linalg.vector_norm(gram.array, axis=(1, 2)))
         self.eta = xp.concat([eta * one for eta in etas])
         if exact:
-            values, vectors = on_device.spectrum_of(gram)
+            values, vectors = spectrum_of(gram)
             vars(self.gram)["spectrum"] = (
                 xp.concat([values] * len(etas)),
                 xp.concat([vectors] * len(etas)),

@@ -79,10 +79,7 @@ class DaskSource(Source):
         Progress is shown by schedulers in this process; a cluster has its dashboard.
         """
         root = self._reduction(measure, partial(_merge_into_copy, merge), title)
-        watch = None
-        if verbose:
-            watch = _Count(progress_bar(title, self._array.numblocks[0]), _slug(title))
-        (found,) = gather([root], watch=watch)
+        (found,) = gather([root], watch=self._watch(title, verbose))
         return found
 
     def moments(
@@ -93,7 +90,8 @@ class DaskSource(Source):
         n_jobs: int | None = None,
     ) -> Moments:
         """The moments of all samples, whose Gram tensor stays on the workers."""
-        return DaskMoments(self._reduction(measure, merged, "moments"))
+        title = "reading samples"
+        return DaskMoments(self._reduction(measure, merged, title), self._watch(title, verbose))
 
     def map(self, function: Callable[[NDArray], NDArray]) -> Any:
         """A lazy array with what a function of samples gives for every chunk."""
@@ -135,6 +133,11 @@ class DaskSource(Source):
             ]
             nodes = pairs + nodes[2 * len(pairs) :]
         return delayed(_something, pure=True)(nodes[0])
+
+    def _watch(self, title: str, verbose: bool) -> Callable[[Any], None] | None:
+        if not verbose:
+            return None
+        return _Count(progress_bar(title, self._array.numblocks[0]), _slug(title))
 
     def _token(self, function: Callable) -> str:
         """Names the function on these data: equal for equal ones, in whatever session."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -26,6 +27,8 @@ class DaskMoments(Moments):
     ----------
     whole : Delayed
         The task that gives `Moments`.
+    watch : callable, optional
+        Is told the keys of all that is computed on the way, where they are known.
 
     Attributes
     ----------
@@ -35,12 +38,12 @@ class DaskMoments(Moments):
         The Gram tensor of every block.
     """
 
-    def __init__(self, whole: Any) -> None:
+    def __init__(self, whole: Any, watch: Callable[[Any], None] | None = None) -> None:
         from dask import delayed
 
         if cluster() is None:
             # The moments end in this process: no use in sending all of them out for every block.
-            (moments,) = gather([whole])
+            (moments,) = gather([whole], watch=watch)
             self._take_small(moments)
             self.grams = [
                 delayed(gram_of(moments, block), name=f"{whole.key}-{block.start}", traverse=False)

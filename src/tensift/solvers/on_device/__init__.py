@@ -1,15 +1,8 @@
 """Solvers in functions of the array API standard, for arrays wherever they are."""
 
-from tensift.solvers.on_device._exact import block_elements, solve_exact_on_device, spectrum_of
+from tensift.solvers.on_device._exact import solve_exact_on_device
 from tensift.solvers.on_device._paper import solve_paper_on_device
 from tensift.solvers.on_device._replay import forget_recordings
 from tensift.solvers.on_device._sign import psd_part
 
-__all__ = [
-    "block_elements",
-    "forget_recordings",
-    "psd_part",
-    "solve_exact_on_device",
-    "solve_paper_on_device",
-    "spectrum_of",
-]
+__all__ = ["forget_recordings", "psd_part", "solve_exact_on_device", "solve_paper_on_device"]

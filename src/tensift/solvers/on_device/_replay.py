@@ -26,7 +26,15 @@ _compiled: OrderedDict[Hashable, Callable[..., tuple[Array, ...]]] = OrderedDict
 
 
 def forget_recordings() -> None:
-    """Give back the memory of all recordings; they are made anew when they are needed."""
+    """Give back the memory of what solvers have recorded or compiled for speed.
+
+    It is at most half of a device's memory, and made anew when it is needed.
+
+    Examples
+    --------
+    >>> from tensift.solvers.on_device import forget_recordings
+    >>> forget_recordings()
+    """
     _recordings.clear()
     _compiled.clear()
 
