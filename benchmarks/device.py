@@ -31,15 +31,20 @@ from tensift.solvers.on_device._paper import solve_paper_on_device
 
 SHAPES = ((1024, 64), (4096, 32), (64, 256))
 QUICK_SHAPES = ((24, 16), (8, 32))
-PENALTIES = ((0.1, 0.1), (1.0, 1.0), (10.0, 1.0))
+PENALTIES = ((0.1, 0.1), (1.0, 1.0), (10.0, 1.0), (10.0, 10.0))
+FEWER_PENALTIES = ((1.0, 1.0), (10.0, 1.0))  # for shapes after the first
+WITH_EIGH = (10.0, 1.0)  # the only penalties, for the first shape, where that is tried
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 SAMPLES = 400
 TOL, RIDGE = 1e-6, 1e-3
 PAPER = {"ridge": 1e-3, "tol": 1e-5, "relative": True}
 
 
-def run(repeats, *, shapes=SHAPES, libraries=None, with_eigh=True, save=None):
-    """Every table, over all libraries that are at hand; `save` gets them as they grow."""
+def run(repeats, *, shapes=SHAPES, libraries=None, with_eigh=True, samples=None, save=None):
+    """Every table, over all libraries that are at hand; `save` gets them as they grow.
+
+    `samples` are real ones, ``(n, q, p)``, of which resampled slices are solved first.
+    """
     places = [place for place in _places() if libraries is None or place.name in libraries]
     if not places:
         raise SystemExit("no library for arrays on a device is installed; PyTorch would do")
@@ -50,26 +55,32 @@ def run(repeats, *, shapes=SHAPES, libraries=None, with_eigh=True, save=None):
         f"seconds, medians of up to {repeats} runs after one that does not count, until all work "
         "on the device is done; own eigh: one run",
         f"host: {n_cores()} cores of the machine, n_jobs=-1, NumPy, up to 3 runs in 6 s",
-        f"slices of smooth random images with noise, {SAMPLES} samples in [0, 1], float64",
+        f"slices of smooth random images with noise, {SAMPLES} samples in [0, 1], float64; "
+        "resampled: of real samples, drawn with replacement, with a little noise",
         "/ eigh, / host: how many times as long those take",
     ]
     for table in tables.values():
         table.notes += notes
+    if samples is not None:
+        gram = resampled_gram(samples, shapes[0][0])
+        for lam, eta in PENALTIES:
+            _certified(tables[""], gram, lam, eta, places, repeats, False, "resampled")
+        _paths(tables["_path"], gram, places, min(repeats, 3), "resampled")
     for p, q in shapes:
         X = smooth_images(SAMPLES, q, p)
         gram = Moments(_orientation(X)).update(X).gram()
-        for lam, eta in PENALTIES:
-            _certified(tables[""], gram, lam, eta, places, repeats, with_eigh)
-            _iteration(tables["_paper"], gram, lam, eta, places, repeats, with_eigh)
+        for lam, eta in PENALTIES if (p, q) == shapes[0] else FEWER_PENALTIES:
+            try_eigh = with_eigh and (p, q) == shapes[0] and (lam, eta) == WITH_EIGH
+            _certified(tables[""], gram, lam, eta, places, repeats, try_eigh)
+            _iteration(tables["_paper"], gram, lam, eta, places, repeats, try_eigh)
         _grams(tables["_gram"], X, places, repeats)
         if save is not None:
             save({suffix: table for suffix, table in tables.items() if table.rows})
-    path_of = shapes[0][0] // 4
-    _paths(tables["_path"], gram_of(SAMPLES, shapes[0][1], path_of), places, min(repeats, 3))
+    _paths(tables["_path"], gram_of(SAMPLES, shapes[0][1], shapes[0][0]), places, min(repeats, 3))
     return tables
 
 
-def _certified(table, gram, lam, eta, places, repeats, with_eigh):
+def _certified(table, gram, lam, eta, places, repeats, with_eigh, data="smooth images"):
     problems = SliceProblems(gram, lam, eta, RIDGE)
     host, on_host = _on_host(lambda: solve_exact(_anew(problems), tol=TOL, n_jobs=-1))
     for place in places:
@@ -87,6 +98,7 @@ def _certified(table, gram, lam, eta, places, repeats, with_eigh):
         # By two independent programs: values by NumPy, bounds by the solver on the host.
         gap = float(((value - on_host.dual) / value).max())
         row = {
+            "data": data,
             **_of(gram, place),
             "lam": lam,
             "eta": eta,
@@ -96,6 +108,7 @@ def _certified(table, gram, lam, eta, places, repeats, with_eigh):
             "/ eigh": own and own / seconds,
             "/ host": host / seconds,
             "steps": float(np.mean(to_numpy(found.n_iter))),
+            "most steps": int(np.max(to_numpy(found.n_iter))),
             "steps on host": float(np.mean(on_host.n_iter)),
             "certified gap": float(np.max(to_numpy(found.dual_gap))),
             "gap by the host": gap,
@@ -137,7 +150,7 @@ def _iteration(table, gram, lam, eta, places, repeats, with_eigh):
             table.failures.append(f"{row['slices']} at lam={lam}, eta={eta} on {place.name}")
 
 
-def _paths(table, gram, places, repeats):
+def _paths(table, gram, places, repeats, data="smooth images"):
     solver = SliceSolver("exact", tol=TOL, max_iter=1000, ridge=RIDGE)
     grid = np.array(GRID)
     host, on_host = _on_host(lambda: LocalSlices(gram).path(solver, grid, grid, n_jobs=-1))
@@ -149,6 +162,7 @@ def _paths(table, gram, places, repeats):
 
         seconds, found = _timed(solve, repeats, place.wait)
         row = {
+            "data": data,
             **_of(gram, place),
             "device s": seconds,
             "host s": host,
@@ -196,6 +210,18 @@ def smooth_images(n, q, p, seed=0):
     X -= X.min()
     X /= X.max()
     return X
+
+
+def resampled_gram(X, n_slices):
+    """Gram matrices of samples drawn with replacement, again and again, with a little noise."""
+    rng = np.random.default_rng(0)
+    X = X / np.abs(X).max()
+    parts = []
+    while sum(map(len, parts)) < n_slices:
+        drawn = X[rng.integers(0, len(X), len(X))]
+        drawn = drawn + 0.02 * rng.standard_normal(drawn.shape)
+        parts.append(Moments(_orientation(drawn)).update(drawn).gram().dense())
+    return GramTensor(np.concatenate(parts)[:n_slices], thin=False)
 
 
 def gram_of(n, q, p):
@@ -335,6 +361,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="small stacks, to see that it runs")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each timing (5)")
     parser.add_argument("--libraries", nargs="+", help="torch, cupy, jax; all by default")
+    parser.add_argument("--samples", help="a .npy file of samples (n, q, p), to resample slices of")
     parser.add_argument("--no-eigh", action="store_true", help="leave out the libraries' own eigh")
     parser.add_argument(
         "--output", default="benchmarks/results", help="folder of the tables (benchmarks/results)"
@@ -350,6 +377,7 @@ def main(arguments=None):
         shapes=QUICK_SHAPES if options.quick else SHAPES,
         libraries=options.libraries,
         with_eigh=not options.no_eigh,
+        samples=None if options.samples is None else np.load(options.samples, allow_pickle=False),
         save=save,
     )
     save(tables)
