@@ -156,6 +156,21 @@ def test_memory_beside_what_is_allocated(solver, transform, n, shape):
     assert peak / 1.3 < counted.work + counted.gram < 1.5 * peak
 
 
+@pytest.mark.parametrize("transform", ["identity", "eigen"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_memory_of_looking_at_samples_first(transform, dtype):
+    X = np.random.default_rng(0).normal(size=(10_000, 32, 8)).astype(dtype)
+    tracemalloc.start()
+    try:
+        STPCASelector(5, transform=transform, max_iter=2).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    job = make_job((32, 8), len(X), transform=transform, dtype=dtype)
+    counted = memory_of(job, Layout(in_memory=True), MACHINE)
+    assert peak / 1.4 < counted.work + counted.gram < 1.6 * peak
+
+
 @pytest.mark.parametrize("transform", ["identity", "dft"])
 def test_passes_are_those_of_the_library(transform):
     shape, n = (64, 48), 500

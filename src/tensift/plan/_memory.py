@@ -18,8 +18,9 @@ from tensift.sources._chunks import _BUFFERS
 __all__ = ["Memory", "memory_of", "passes_of", "solve_blocks", "working_memory_for"]
 
 # Arrays as large as a part of a block of samples that are made while it is centred and
-# transformed; a DFT makes all of its complex output before half of that is dropped.
-_PART_COPIES = {"real": 4.0, "dft": 8.0}
+# transformed; a DFT makes all of its complex output before half of that is dropped. Where
+# nothing is transformed, samples are laid out in their block at once.
+_PART_COPIES = {"none": 0.25, "real": 4.0, "dft": 8.0}
 # Arrays as large as a block of Gram matrices that a solver has at a time.
 _SOLVER_COPIES = {"paper": 12.0, "exact": 23.0}
 _DASK_RESIDENT = 60e6  # bytes that a worker's own libraries take
@@ -83,6 +84,8 @@ def memory_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> Me
     rows, part = _rows_of_block(job)
     block = float(min(rows, chunk) * kept * job.q * job.number_bytes)
     kind = "dft" if job.real_data and job.complex_slices else "real"
+    if passes == 1 and set(job.transforms) <= {"identity"}:
+        kind = "none"
     parts = min(part, chunk) * 8 * job.elements * (1 if job.real_data else 2) * _PART_COPIES[kind]
     if job.thin:  # centred samples are kept, and become slices all at once
         block, parts = gram, 2 * gram
@@ -94,7 +97,10 @@ def memory_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> Me
     else:
         data = chunk_bytes if layout.in_memory else _BUFFERS * chunk_bytes
         work, sums = block + layout.cores * parts, 1
-    moments = Memory(process, data, work, sums * gram, "moments")
+    at_first = _work_of_looking(job, chunk, whole=layout.in_memory and not layout.is_cluster)
+    if layout.is_cluster:
+        at_first *= layout.cores
+    moments = Memory(process, data, max(work, at_first), sums * gram, "moments")
 
     solving = solve_blocks(job, kept)
     solve_block = kept * job.q**2 * job.number_bytes / solving
@@ -109,6 +115,16 @@ def memory_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> Me
     data = chunk_bytes if layout.in_memory and not layout.is_cluster else 0.0
     solve = Memory(process, data, work, held, "solve")
     return max(moments, solve, key=lambda one: one.total)
+
+
+def _work_of_looking(job: Job, rows: int, *, whole: bool) -> float:
+    """Copies of samples that are looked at before they are taken in, `whole` or a chunk."""
+    stored = float(rows * job.sample_bytes)
+    double = float(rows * job.elements * (8 if job.real_data else 16))
+    if "eigen" in job.transforms:  # in double precision, conjugated, and scaled
+        converted = double if stored < double else 0.0
+        return stored + converted + (0.0 if job.real_data else double)
+    return stored if whole and not job.real_data else 0.0  # absolute values
 
 
 def _rows_of_block(job: Job) -> tuple[int, int]:
