@@ -15,7 +15,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from tensift import STPCASelector, stpca_path
+from tensift import STPCASelector, collect_moments, stpca_path
 from tensift._namespace import kind_of, to_numpy
 from tensift.comparison import compare_selectors
 from tensift.decomposition import SelectFromDecomposition, TensorPCA
@@ -374,6 +374,22 @@ def test_other_estimators_say_what_to_do(there):
     for call in calls:
         with pytest.raises(ValueError, match=r"NumPy arrays only; pass X\.cpu\(\)\.numpy\(\)"):
             call(X)
+
+
+@only_torch
+def test_moments_and_iterators(there):
+    X = samples()
+    moments = collect_moments(there(X), transform="dct")
+    expected = STPCASelector(4, transform="dct", **PENALTIES).fit(X)
+    found = STPCASelector(4, **PENALTIES).fit(moments)
+    np.testing.assert_allclose(to_numpy(found.scores_), expected.scores_, atol=1e-8)
+    with pytest.raises(ValueError, match="leave it out on a device"):
+        collect_moments(there(X), checkpoint="moments.npz")
+    with pytest.raises(ValueError, match=r"pass X\.to_numpy\(\) to TensorPCA"):
+        TensorPCA().fit(moments)
+    assert TensorPCA().fit(moments.to_numpy()).mean_.shape == (5, 6)
+    with pytest.raises(ValueError, match="chunk 0 of X is a torch array"):
+        STPCASelector(4).fit(iter([there(X)]))
 
 
 # scikit-learn's habits

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensift._checkpoint import fingerprint
+from tensift._namespace import is_device_array
 from tensift._version import __version__
 from tensift.algebra import make_transform
 from tensift.base._intake import MomentsOfChunk
@@ -86,6 +87,8 @@ def collect_moments(
     collector._validate_params()
     collector.checkpoint = checkpoint
     source = source_of(X)
+    if checkpoint is not None and is_device_array(X):
+        raise ValueError("checkpoint is for samples on the host; leave it out on a device")
     if checkpoint is not None and source is None:
         source = StoredSource(SlicedRows(collector._first_samples(X, 2)))
     if checkpoint is not None and not isinstance(source, ChunkedSource):
@@ -96,6 +99,8 @@ def collect_moments(
 
 class _Collector(OrientedEstimator):
     """Takes in samples and does no more."""
+
+    _takes_device_arrays = True
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from tensift.base._intake import (
 )
 from tensift.base._passes import MomentsInPasses, passes_for
 from tensift.base._samples import TensorEstimator
-from tensift.gram import Moments, Orientation
+from tensift.gram import DeviceMoments, Moments, Orientation
 from tensift.gram._device_moments import empty_moments, energies
 from tensift.sources import Source, source_of
 from tensift.sources._chunks import ChunkedSource, StoredSource
@@ -237,6 +237,9 @@ class OrientedEstimator(TensorEstimator):
 
     def _take_in_moments(self, moments: Moments) -> None:
         """Take the moments of samples for the samples; they are not changed."""
+        if isinstance(moments, DeviceMoments) and not self._takes_device_arrays:
+            name = type(self).__name__
+            raise ValueError(f"X has its moments on a device; pass X.to_numpy() to {name}")
         orientation = moments.orientation
         spec = vars(self)["transform"]
         self._learn_shape(orientation.feature_shape)

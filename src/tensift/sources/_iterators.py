@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._namespace import is_device_array, kind_of
 from tensift.sources._chunks import Chunk, ChunkedSource, check_samples, chunk_bytes
 
 __all__ = ["Chunks", "IteratorSource", "iterable_source"]
@@ -151,6 +152,11 @@ def _as_samples(given: Any, number: int) -> NDArray:
     if isinstance(given, str | bytes | dict | tuple):
         raise ValueError(
             f"chunk {number} of X is a {type(given).__name__}, not an array of samples"
+        )
+    if is_device_array(given):
+        raise ValueError(
+            f"chunk {number} of X is a {kind_of(given)}; pass such chunks to partial_fit one by "
+            "one, or as NumPy arrays"
         )
     if np.ma.is_masked(given):
         raise ValueError(f"chunk {number} of X has masked values; fill them first")
