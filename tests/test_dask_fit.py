@@ -49,7 +49,7 @@ def chunks_of(length, cuts):
     return tuple(np.diff([0, *ends, length]).tolist())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     n=st.integers(2, 25),
     shape=st.sampled_from([(4,), (9,), (4, 3), (9, 2), (3, 2, 2)]),
