@@ -51,8 +51,8 @@ def run(repeats):
         "optimum, certified to 1e-6, for 2 x 3 pairs of penalties",
         "in memory: the same call on a NumPy array, with n_jobs threads over slices and chunks",
         "speed-up: over one worker or one job, of the medians of all rounds, and within rounds",
-        "busiest worker: its processor time, median of all calls, the untimed first one included; by "
-        "processor time: the speed-up of that, which others at work on the machine hide less",
+        "busiest worker: its processor time, median of all calls, the untimed first one included; "
+        "by processor time: the speed-up of that, which others at work on the machine hide less",
         f"the goal of {GOAL} for two workers is meant for two cores that nobody else uses",
         "largest difference: of scores from those of the fit in memory, as a share of the largest",
     ]
