@@ -65,7 +65,7 @@ def run(repeats):
             if not 1 / GOAL <= ratio <= GOAL:
                 table.failures.append(
                     f"{row['where']} {row['shape']} n = {row['n']} {row['what']}: {name} is "
-                    f"predicted {ratio:.2f} times too large"
+                    f"predicted as {ratio:.2f} times what was measured"
                 )
         inside = sum(1 / GOAL <= ratio <= GOAL for ratio in ratios)
         table.notes.append(

@@ -24,7 +24,7 @@ USUAL_STEPS = {
     "exact path": (4.0, 2.0, 20.0),
 }
 _ADDS = 2  # of a Gram tensor in a merge on a cluster, which leaves both sums as they are
-_TASKS_A_CHUNK = 3  # it is read, measured, and merged
+_TASKS_A_CHUNK, _TASKS_A_BLOCK = 3, 2  # read, measured, merged; taken from the sum, solved
 _TASK, _TASK_ON_WORKER = 1.4e-3, 3e-3  # seconds that a task takes a cluster's scheduler, a worker
 _SORT = 1e-8  # seconds of a comparison in a ranking
 _FAST = ("dct", "dft")
@@ -80,7 +80,9 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
     read = reads * job.stored_bytes / (layout.read_bandwidth or math.inf)
     transform = passes * _transform_seconds(job, machine) * values
     moments = _moments_seconds(job, machine, passes) * values
-    if "eigen" in job.transforms:  # a look more, at the correlations of the transformed modes
+    if "eigen" in job.transforms:
+        # A look more: values are converted and scaled, and the transformed modes correlated.
+        moments += values * min(machine.moments["real" if job.real_data else "complex"].seconds)
         moments += values * sum(
             machine.matrix_transform(size)
             for size, name in zip(job.others, job.transforms, strict=True)
@@ -129,12 +131,12 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
     if layout.is_cluster:
         # The sum goes out in blocks of slices; column norms come back.
         sent = gram + job.norms_bytes
-        n_tasks = _TASKS_A_CHUNK * chunks * looks + tasks
+        n_tasks = _TASKS_A_CHUNK * chunks * looks + _TASKS_A_BLOCK * tasks
         seconds = sent / layout.network + n_tasks * _TASK_ON_WORKER / min(slots, n_tasks)
         # The scheduler works while the workers do: what it takes longer is seen.
         for count, names in (
             (_TASKS_A_CHUNK * chunks * looks, ("read", "transform", "moments", "merge")),
-            (tasks, ("solve",)),
+            (_TASKS_A_BLOCK * tasks, ("solve",)),
         ):
             busy = sum(stage.seconds for stage in stages if stage.name in names)
             seconds += max(count * _TASK - busy, 0.0)
