@@ -250,3 +250,19 @@ def test_the_command_line_goes_on_too(tmp_path, monkeypatch, capsys):
     np.save("x.npy", 2 * X)
     assert main([*arguments, "--checkpoint", "kept.npz"]) != 0
     assert "kept.npz is of other data" in capsys.readouterr().err
+
+
+def test_large_samples_wait_for_others_and_go_on_to_the_same_bits(tmp_path, always_write):
+    """Chunks of 3 samples, where products are made of 24 together."""
+    wide = np.random.default_rng(1).normal(size=(100, 12, 9))
+    kept = tmp_path / "kept.npz"
+    with sklearn.config_context(working_memory=3 * CHUNK / 40):
+        whole = collect_moments(Stopping(wide, 10**6))
+        with pytest.raises(KeyboardInterrupt):
+            collect_moments(Stopping(wide, 60), checkpoint=kept)
+        rows = Stopping(wide, 10**6)
+        assert_same_bits(collect_moments(rows, checkpoint=kept, n_jobs=2), whole)
+    assert rows.read[0] == 48
+    centred = wide - wide.mean(axis=0)
+    gram = np.einsum("nlj,nmj->jlm", centred, centred)
+    np.testing.assert_allclose(whole.gram().dense(), gram, atol=1e-12 * gram.max())

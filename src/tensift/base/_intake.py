@@ -41,8 +41,13 @@ class MomentsOfChunk:
         return Moments(self.orientation, self.slices)
 
     def add(self, moments: Moments, chunk: NDArray, pool: Pool | None = None) -> Moments:
-        """Take a chunk into the moments of others; they are checked on the way."""
+        """Take a chunk into the moments of others; it is checked on the way."""
         return moments.update(_in_shape(chunk, self.orientation.feature_shape), pool)
+
+    def add_more(self, moments: Moments, chunk: NDArray, pool: Pool) -> None:
+        """Take in a chunk after which others follow; `settle` the moments in the end."""
+        samples = _in_shape(chunk, self.orientation.feature_shape)
+        moments.update(samples, pool, more_follows=True)
 
 
 def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:

@@ -95,25 +95,38 @@ class Moments:
         self._squares: NDArray[np.float64] = np.zeros(orientation.feature_shape)
         self._columns: list[NDArray] = []  # thin factors, while they are thin
         self._scatter: NDArray | None = None
+        self._block: NDArray | None = None  # centred samples that are not multiplied yet
+        self._filled = 0
 
-    def update(self, samples: NDArray, pool: Pool | None = None) -> Moments:
+    def update(
+        self, samples: NDArray, pool: Pool | None = None, *, more_follows: bool = False
+    ) -> Moments:
         """Take in samples ``(n, d_1, ..., d_m)``, a block at a time.
 
-        The work is shared out to the workers of `pool`, whose number changes nothing. Samples
-        that hold NaN, infinity or values beyond 1e100 are an `UnusableSample`, after which the
-        moments are of no use.
+        If `more_follows`, products wait until there are enough samples, or for `settle`, before
+        which the moments are of no use. The work is shared out to the workers of `pool`, whose
+        number changes nothing. Samples that hold NaN, infinity or values beyond 1e100 are an
+        `UnusableSample`, after which the moments are of no use either.
         """
         if self._scatter is None and self.count + len(samples) < self.orientation.size:
             if len(samples):
                 self._add_thin(samples)
             return self
         rows = self._rows_of_block()
-        buffer: NDArray | None = None
         for start in range(0, len(samples), rows):
-            buffer = self._add_block(samples, start, min(start + rows, len(samples)), buffer, pool)
-        if self._slices_are_features:
-            self._squares = self._laid_out(diagonal_of(self._dense()).real)
+            self._add_block(samples, start, min(start + rows, len(samples)), pool, more_follows)
+        if not more_follows:
+            self.settle(pool, last=True)
         return self
+
+    def settle(self, pool: Pool | None = None, *, last: bool = False) -> None:
+        """Make the products that wait for more samples, of which none will come after the last."""
+        if self._filled:
+            self._multiply(pool)
+        if self._slices_are_features and self._scatter is not None:
+            self._squares = self._laid_out(diagonal_of(self._scatter).real)
+        if last:
+            self._block = None
 
     def _add_thin(self, samples: NDArray) -> None:
         """Take in so few samples that they are kept."""
@@ -123,20 +136,25 @@ class Moments:
         self._join(len(samples), mean, _sums_of_squares(centred), peak, columns, None)
 
     def _add_block(
-        self, samples: NDArray, start: int, stop: int, buffer: NDArray | None, pool: Pool | None
-    ) -> NDArray:
-        """Take in a block of samples, into a buffer that the next block uses again.
+        self, samples: NDArray, start: int, stop: int, pool: Pool | None, more_follows: bool
+    ) -> None:
+        """Take in a block of samples.
 
         Parts of it are centred on their own means, as they fit into the cache. All the products
         are then made at once, of the centred samples and of what the parts' means, and that of
         all samples before, are away from the mean of them all.
         """
-        scatter = self._dense()
+        scatter = self._opened()
         length = self._rows_of_part()
         starts = range(start, stop, length)
-        if buffer is None:
-            shape = (stop - start + len(starts) + 1, *scatter.shape[:2])
-            buffer = np.empty(shape, scatter.dtype)
+        needed = stop - start + len(starts) + 1
+        if self._block is None or len(self._block) < needed:
+            rows = self._rows_of_block() if more_follows else stop - start
+            most = max(needed, rows + -(-rows // length) + 1)
+            self._block = np.empty((most, *scatter.shape[:2]), scatter.dtype)
+        if self._filled + needed > len(self._block):
+            self._multiply(pool)
+        buffer = self._block[self._filled :]
         run = _in_turn if pool is None else pool.map
 
         def take_in(first: int) -> tuple[float, NDArray, NDArray[np.float64] | None]:
@@ -157,13 +175,19 @@ class Moments:
             self._squares = sum(squares, self._squares) + _sums_of_squares(shifts)
         filled = stop - start + len(shifts)
         buffer[stop - start : filled] = np.moveaxis(self._to_slices(shifts), 2, 0)
-        columns = np.moveaxis(buffer[:filled], 0, 2)
+        self._filled += filled
+
+    def _multiply(self, pool: Pool | None) -> None:
+        """Add the products of all samples that wait for it."""
+        assert self._block is not None
+        scatter = self._opened()
+        columns = np.moveaxis(self._block[: self._filled], 0, 2)
 
         def multiply(part: slice) -> None:
             scatter[part] += columns[part] @ adjoint(columns[part])
 
-        run(multiply, self._tasks(scatter))
-        return buffer
+        (_in_turn if pool is None else pool.map)(multiply, self._tasks(scatter))
+        self._filled = 0
 
     def _lay_out(self, part: NDArray, rows: NDArray) -> NDArray:
         """Centre samples as slices, which they are but for the order of axes; their mean."""
@@ -246,6 +270,12 @@ class Moments:
             self._dense()
 
     def _dense(self) -> NDArray:
+        """The Gram matrices, with all that waits to be added."""
+        if self._filled:
+            self.settle()
+        return self._opened()
+
+    def _opened(self) -> NDArray:
         """The Gram matrices, to which thin factors are added before they are dropped."""
         if self._scatter is None:
             self._scatter = self.blank_scatter()
@@ -294,6 +324,11 @@ class Moments:
         row_bytes = 8 * math.prod(self.orientation.feature_shape)
         few = max(_FEWEST_ROWS[0], min(_FEWEST_ROWS[1], _LARGEST_PART // row_bytes))
         return max(few, _PART_BYTES // row_bytes)
+
+    @property
+    def rows_together(self) -> int:
+        """How many samples should be multiplied together at least."""
+        return min(self._rows_of_block(), 2 * self.orientation.size)
 
     def _rows_of_block(self) -> int:
         size = self.orientation.size

@@ -45,9 +45,13 @@ class Chunk:
 
 
 class ChunkedSource(Source):
-    """Samples in chunks, of which one is worked on while the next is read."""
+    """Samples in chunks, of which one is worked on while the next is read.
+
+    ``length`` is how many samples a chunk has, as a rule.
+    """
 
     rereadable: bool
+    length: int
 
     @abstractmethod
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
@@ -88,12 +92,19 @@ class ChunkedSource(Source):
         start = 0 if kept is None else kept.begin_moments(moments, self)
         if start == self.n_samples:
             return moments
+        together = max(1, moments.rows_together // self.length)
         with Pool(n_jobs, single=moments.orientation.n_slices == 1) as pool:
-            for chunk in self._watched(start, "reading samples", verbose):
+            for number, chunk in enumerate(self._watched(start, "reading samples", verbose)):
                 with located(chunk):
-                    measure.add(moments, chunk.samples, pool)  # type: ignore[attr-defined]
+                    measure.add_more(moments, chunk.samples, pool)  # type: ignore[attr-defined]
                 if kept is not None:
-                    kept.after(chunk)
+                    kept.note(chunk)
+                # At places that do not depend on time: what is added together is so every time.
+                if (number + 1) % together == 0:
+                    moments.settle(pool)
+                    if kept is not None:
+                        kept.after_chunks()
+            moments.settle(pool, last=True)
         if kept is not None:
             kept.finish()
         return moments

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -69,7 +70,7 @@ class IteratorSource(ChunkedSource):
         self._chunks = chunks
         self._opened: Iterator[Any] | None = iter(chunks)
         self._further: Iterator[Chunk] = iter(())
-        self._length = chunk_bytes()
+        self._bytes = chunk_bytes()
         first = next(self._opened, None)
         if first is None:
             raise ValueError(
@@ -79,10 +80,12 @@ class IteratorSource(ChunkedSource):
         self._first: NDArray | None = _as_samples(first, 0)
         self.sample_shape, self.dtype = self._first.shape[1:], self._first.dtype
         self._head = self._first[:1].copy()
+        row_bytes = self.dtype.itemsize * math.prod(self.sample_shape)
+        self.length = max(1, self._bytes // row_bytes)
 
     def probe(self) -> tuple[Any, ...]:
         """The first sample; what follows is compared as it comes."""
-        return self.sample_shape, self._head.dtype.str, self._length, self._head.tobytes()
+        return self.sample_shape, self._head.dtype.str, self._bytes, self._head.tobytes()
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """All chunks, or those after the ones that were skipped."""
@@ -111,7 +114,7 @@ class IteratorSource(ChunkedSource):
             first = first if held else last
             held.append(samples)
             n_bytes += samples.nbytes
-            if n_bytes >= self._length:
+            if n_bytes >= self._bytes:
                 yield _joined(start, held, first, last)
                 start += sum(map(len, held))
                 held, n_bytes = [], 0

@@ -84,21 +84,21 @@ class PassCheckpoint(Checkpoint):
     def _check_seen(self, source: ChunkedSource, count: int, expected: str) -> None:
         """Read what can only be read in order up to the place to go on from, and compare."""
         for chunk in source.skipped(count):  # type: ignore[attr-defined]
-            self._note(chunk)
+            self.note(chunk)
         if self._seen.hexdigest() != expected:
             raise ValueError(
                 f"checkpoint {self.path} is of other data: the first {count} samples are not "
                 "those that it was made from; remove it, or give another file"
             )
 
-    def _note(self, chunk: Chunk) -> None:
+    def note(self, chunk: Chunk) -> None:
+        """Remember what a chunk looks like."""
         self._seen.update(repr(chunk.samples.shape).encode())
         for row in (chunk.samples[0], chunk.samples[-1]):
             self._seen.update(np.ascontiguousarray(row).tobytes())
 
-    def after(self, chunk: Chunk) -> None:
-        """Say that a chunk has been taken in; what is known is written if it is time."""
-        self._note(chunk)
+    def after_chunks(self) -> None:
+        """Say that the moments are complete so far; they are written if it is time."""
         self._collect()
         self.update()
 
