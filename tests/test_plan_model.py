@@ -88,8 +88,11 @@ def test_transforms_by_hand():
 
 def test_short_chunks_add_to_the_gram_tensor_more_often():
     job = make_job((50, 20), 10**5)
-    long, short = (stages(job, Layout(chunk=chunk))["moments"] for chunk in (100, 10))
+    long, short = (stages(job, Layout(cluster=True, chunk=chunk))["moments"] for chunk in (100, 10))
     assert short - long == pytest.approx((1e4 - 1e3) * 20 * 50**2 * 8 / 1e9)
+    # One process waits until there are enough.
+    long, short = (stages(job, Layout(chunk=chunk))["moments"] for chunk in (100, 10))
+    assert short == long
 
 
 def test_a_path_solves_every_cell():
@@ -228,11 +231,15 @@ def test_more_work_never_takes_less(n, q, p, transform, solver, workers):
     usual = seconds() * (1 - 1e-9)  # but for rounding
     assert usual > 0
     assert seconds(samples=2 * n) >= usual
-    assert seconds(shape=(q, 2 * p)) >= usual
     assert seconds(steps=1e4) >= usual
     assert seconds(grid=100, steps=10) >= seconds(steps=10) * (1 - 1e-9)
     assert seconds(read_bandwidth=1) >= usual
     assert seconds(workers=workers, network=1) >= usual
+    # More slices may be shared out better: the clock may see less, the cores never do.
+    layout = Layout(workers=workers, chunk=1000)
+    jobs = [make_job((q, each), n, transform=transform, solver=solver) for each in (p, 2 * p)]
+    few, many = (estimate(job, layout, MACHINE).core_seconds for job in jobs)
+    assert many >= few * (1 - 1e-9)
 
 
 def test_efficiency_is_bounded_by_chunks_and_blocks():

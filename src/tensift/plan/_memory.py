@@ -82,7 +82,9 @@ def memory_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> Me
     chunk = layout.chunk_of(job)
     chunk_bytes = float(chunk * job.sample_bytes)
     rows, part = _rows_of_block(job)
-    block = float(min(rows, chunk) * kept * job.q * job.number_bytes)
+    # One process fills a block from several chunks, if they are short.
+    rows = min(rows, chunk if layout.is_cluster else job.samples)
+    block = float(rows * kept * job.q * job.number_bytes)
     kind = "dft" if job.real_data and job.complex_slices else "real"
     if passes == 1 and set(job.transforms) <= {"identity"}:
         kind = "none"

@@ -89,9 +89,11 @@ def stages_of(job: Job, layout: Layout, machine: Machine, passes: int = 1) -> li
             if name == "eigen"
         )
     gram = 0 if job.thin else job.gram_bytes
-    # What was measured adds to the Gram tensor after every 2 q samples; short chunks do so sooner.
-    rows = min(layout.chunk_of(job), 2 * job.q)
-    moments += (job.samples / rows - job.samples / (2 * job.q)) * gram / machine.copy_bandwidth
+    if layout.is_cluster:
+        # What was measured adds to the Gram tensor after every 2 q samples. One process waits for
+        # as many; a task, whose chunk may be shorter, cannot.
+        rows = min(layout.chunk_of(job), 2 * job.q)
+        moments += (job.samples / rows - job.samples / (2 * job.q)) * gram / machine.copy_bandwidth
     add = gram / machine.copy_bandwidth
     merges = chunks - 1 if layout.is_cluster else 0  # one process has one sum, from the start
     steps = usual_steps(job)
