@@ -66,7 +66,7 @@ class DeviceMoments(Moments):
         self._squares: Any = None
         self._scatter: Any = None
 
-    def update(self, samples: Any, pool: Any = None) -> DeviceMoments:
+    def update(self, samples: Any, *options: Any, **more: Any) -> DeviceMoments:
         """Take in samples ``(n, d_1, ..., d_m)``, a block at a time."""
         if precision_of(samples) == "float64":
             self.precision = "float64"

@@ -62,7 +62,7 @@ class DaskMoments(Moments):
         self.size = self.orientation.size
         self.blocks = blocks_of(self)
 
-    def update(self, samples: NDArray, *options: Any) -> Moments:
+    def update(self, samples: NDArray, *options: Any, **more: Any) -> Moments:
         """Take in samples that are in memory."""
         return self.merge(Moments(self.orientation).update(samples, *options))
 
