@@ -27,7 +27,7 @@ from tensift.plan import (
 )
 from tensift.plan._advice import useful_workers
 from tensift.plan._memory import memory_of, passes_of, solve_blocks, working_memory_for
-from tensift.sources import source_of
+from tensift.sources import Chunks, source_of
 
 MACHINE = example_machine()
 
@@ -178,14 +178,17 @@ def test_memory_of_looking_at_samples_first(transform, dtype):
 def test_passes_are_those_of_the_library(transform):
     shape, n = (64, 48), 500
     X = np.random.default_rng(0).normal(size=(n, *shape))
-    job = make_job(shape, n, transform=transform)
+    job = make_job(shape, n, transform=transform, dtype="float64")
     for mib in (1, 2, 5, 100):
         with sklearn.config_context(working_memory=mib):
             selector = STPCASelector(5, transform=transform, max_iter=1, score="energy")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                moments = selector.fit(X)._moments
+                moments = selector.fit(Chunks(lambda: iter([X])))._moments
+                in_memory = selector.fit(X)._moments
             assert passes_of(job, Layout()) == len(getattr(moments, "blocks", [all]))
+            held = Layout(in_memory=True)
+            assert passes_of(job, held) == len(getattr(in_memory, "blocks", [all]))
         assert passes_of(job, Layout(working_memory=mib * 2**20)) == passes_of(
             job, Layout(working_memory=working_memory_for(job, passes_of(
                 job, Layout(working_memory=mib * 2**20))))

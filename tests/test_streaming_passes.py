@@ -47,7 +47,7 @@ def in_blocks(n_slices):
 @pytest.mark.filterwarnings("ignore:.*features have a score of zero:UserWarning")
 def test_the_same_results_as_in_memory(options):
     expected = STPCASelector(10, **options).fit(X)
-    for data in (X, Chunks(lambda: iter(np.split(X, 4)))):
+    for data in (Counted(X), Chunks(lambda: iter(np.split(X, 4)))):
         with in_blocks(5):
             found = STPCASelector(10, n_jobs=2, **options).fit(data)
         assert isinstance(found._moments, MomentsInPasses)
@@ -75,13 +75,13 @@ def test_zeros_of_the_exact_solver_are_ordered_as_in_memory_and_said_to_cost_pas
     expected = STPCASelector(10, **options).fit(X)
     assert np.count_nonzero(expected.scores_ == 0) > 10
     with in_blocks(5), pytest.warns(UserWarning, match=r"\d+ features have a score of zero.*again"):
-        found = STPCASelector(10, **options).fit(X)
+        found = STPCASelector(10, **options).fit(Counted(X))
     assert_array_equal(found.ranking_, expected.ranking_)
 
 
 def test_operators_are_refused_with_the_reason():
     with in_blocks(5):
-        found = STPCASelector(10).fit(X)
+        found = STPCASelector(10).fit(Counted(X))
     assert not hasattr(found, "operators_")
     with pytest.raises(AttributeError, match=r"operators_ not kept.*working_memory"):
         found.operators_  # noqa: B018
@@ -98,7 +98,7 @@ def test_operators_are_refused_with_the_reason():
 @pytest.mark.filterwarnings("default:the Gram matrices of X take:UserWarning")
 def test_more_passes_are_never_silent():
     with in_blocks(5), pytest.warns(UserWarning, match=r"3 blocks, a pass .* working_memory to 1"):
-        STPCASelector(10).fit(X)
+        STPCASelector(10).fit(Counted(X))
     with in_blocks(5), pytest.warns(UserWarning, match="X can be read once"):
         found = STPCASelector(10).fit(iter([X]))
     expected = STPCASelector(10).fit(X)
@@ -116,7 +116,7 @@ def test_paths_too(tmp_path):
         again = stpca_path(data, *grid, checkpoint=file)
         assert data.passes == 4  # the first block, to know the data again
         with pytest.raises(ValueError, match="other data"):
-            stpca_path(X + 1, *grid, checkpoint=file)
+            stpca_path(Counted(X + 1), *grid, checkpoint=file)
     for name in ("scores", "objective", "dual_objective"):
         values = getattr(expected, name)
         atol = 1e-10 * np.abs(values).max()
@@ -129,9 +129,18 @@ def test_fewer_samples_than_features_of_a_slice():
     wide = np.random.default_rng(1).normal(size=(6, 80, 5))
     expected = STPCASelector(10).fit(wide)
     with sklearn.config_context(working_memory=2 * 4 * 80 * 6 * 8 / 2**20):
-        found = STPCASelector(10).fit(wide)
+        found = STPCASelector(10).fit(Counted(wide))
     assert len(found._moments.blocks) == 3
     assert_allclose(found.scores_, expected.scores_, atol=1e-10 * expected.scores_.max())
+
+
+def test_arrays_in_memory_may_take_their_own_size_again():
+    with in_blocks(5):
+        assert STPCASelector(10).fit(X).operators_.shape == (12, 14, 14)
+        few = STPCASelector(10).fit(X[:20])
+    assert len(few._moments.blocks) > 1
+    expected = STPCASelector(10).fit(X[:20])
+    assert_allclose(few.scores_, expected.scores_, atol=1e-10 * expected.scores_.max())
 
 
 def test_who_cannot_solve_in_blocks_does_as_ever():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import chain, pairwise
 from typing import Any, Self, TypeVar
 
 import joblib
@@ -53,6 +54,11 @@ class Pool:
 
     def map(self, work: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
         """Do all tasks; their results in order, or the error of the first that failed."""
-        if self._threads is None:
+        tasks = list(tasks)
+        if self._threads is None or len(tasks) < 2:
             return [work(task) for task in tasks]
-        return list(self._threads.map(work, tasks))
+        # Neighbouring tasks go to one worker together: they are small, and handing over is dear.
+        ends = [len(tasks) * k // self.workers for k in range(self.workers + 1)]
+        groups = [tasks[start:stop] for start, stop in pairwise(ends) if start < stop]
+        done = self._threads.map(lambda group: [work(task) for task in group], groups)
+        return list(chain.from_iterable(done))

@@ -14,6 +14,7 @@ from sklearn.base import _fit_context
 
 from tensift._modes import resolve_mode
 from tensift._namespace import Kind, check_same_kind, is_complex, is_device_array, kind_of
+from tensift._pool import Pool
 from tensift.algebra import ModeTransform, is_data_driven, make_transform, make_transforms
 from tensift.base._data_checks import check_magnitude, refuse_gradients
 from tensift.base._intake import (
@@ -126,7 +127,7 @@ class OrientedEstimator(TensorEstimator):
         else:
             if first:
                 self._moments = empty_moments(self._orient_samples(samples), samples)
-            self._moments.update(samples)
+            self._updated(self._moments, samples)
         self.n_samples_seen_ = self._moments.count
         self._forget_results()
         return self
@@ -206,7 +207,7 @@ class OrientedEstimator(TensorEstimator):
             orientation = self._orient_samples(samples)
             blocks = self._blocks_of_slices(orientation, samples)
             if blocks is None:
-                self._moments = empty_moments(orientation, samples).update(samples)
+                self._moments = self._updated(empty_moments(orientation, samples), samples)
             else:
                 self._moments = MomentsInPasses(
                     StoredSource(SlicedRows(samples)), orientation, blocks, **self._reading()
@@ -279,9 +280,14 @@ class OrientedEstimator(TensorEstimator):
         in_process = isinstance(data, ChunkedSource | np.ndarray)
         if not (self._solves_in_passes and in_process):
             return None
-        rereadable = isinstance(data, np.ndarray) or data.rereadable
-        count = data.n_samples if isinstance(data, Source) else len(data)
-        return passes_for(orientation, count, rereadable=rereadable)
+        if isinstance(data, Source):
+            return passes_for(orientation, data.n_samples, rereadable=data.rereadable)
+        return passes_for(orientation, len(data), rereadable=True, in_memory=data.nbytes)
+
+    def _updated(self, moments: Moments, samples: NDArray) -> Moments:
+        """Moments after they have taken in samples from memory, by as many workers as allowed."""
+        with Pool(getattr(self, "n_jobs", None), single=moments.orientation.n_slices == 1) as pool:
+            return moments.update(samples, pool)
 
     def _reading(self) -> dict[str, Any]:
         """How sources are read."""

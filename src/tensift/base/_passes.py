@@ -86,18 +86,19 @@ class MomentsInPasses(Moments):
 
 
 def passes_for(
-    orientation: Orientation, n_samples: int | None, *, rereadable: bool
+    orientation: Orientation, n_samples: int | None, *, rereadable: bool, in_memory: int = 0
 ) -> list[slice] | None:
     """Blocks of slices that fit into scikit-learn's ``working_memory``; None if all do.
 
-    Samples that cannot be read again are taken in together, whatever it takes.
+    Where samples are in memory already, Gram matrices may take as many bytes again. Samples that
+    cannot be read again are taken in together, whatever it takes.
     """
     kept = len(orientation.kept_slices)
     size = orientation.size
     real = orientation.real_data and all(one.is_real for one in orientation.transforms)
     rank = size if n_samples is None else min(size, n_samples)
     slice_bytes = size * rank * (8 if real else 16)
-    allowed = int(get_config()["working_memory"] * 2**20)
+    allowed = max(in_memory, int(get_config()["working_memory"] * 2**20))
     needed = _COPIES * slice_bytes
     if kept * needed <= allowed or kept == 1:
         return None

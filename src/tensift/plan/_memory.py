@@ -145,9 +145,10 @@ def client_memory(job: Job, machine: Machine) -> Memory:
 def passes_of(job: Job, layout: Layout) -> int:
     """How often the data are read: once, or where Gram matrices are too many for memory, more."""
     each = _COPIES * job.gram_bytes // job.kept  # of a slice
-    if layout.is_cluster or job.kept == 1 or job.kept * each <= layout.working:
+    allowed = max(int(layout.working), job.stored_bytes if layout.in_memory else 0)
+    if layout.is_cluster or job.kept == 1 or job.kept * each <= allowed:
         return 1
-    return -(-job.kept // max(1, int(layout.working) // each))
+    return -(-job.kept // max(1, allowed // each))
 
 
 def working_memory_for(job: Job, passes: int) -> float:
