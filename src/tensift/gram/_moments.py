@@ -18,8 +18,8 @@ __all__ = ["Moments", "UnusableSample", "checked_peak", "largest_modulus"]
 
 # Of samples in double precision: those that are centred together stay in the cache of a core,
 # those that are multiplied together (but at least 2 q) in the cache of all.
-_PART_BYTES = 2**20
-_BLOCK_BYTES = 2**22
+_PART_BYTES = 2**21
+_BLOCK_BYTES = 2**23
 _LARGEST_BLOCK = 2**26  # beyond this, a block has q samples and no more bytes than the Gram tensor
 _FEWEST_ROWS = 8, 32  # of a part: the mean of every part is one more row of a block
 _LARGEST_PART = 2**24
