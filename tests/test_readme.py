@@ -30,7 +30,7 @@ def test_python_blocks_run_one_after_the_other(blocks, tmp_path, monkeypatch):
 def test_files_it_points_to_exist():
     pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
     for page in [*pages, *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        for target in re.findall(r"\]\((?!https://)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
 
 
