@@ -25,7 +25,7 @@ from tensift.selectors._device_slices import DeviceSlices
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import LocalSlices
 from tensift.solvers import SliceProblems, solve_exact, solve_paper
-from tensift.solvers.on_device import _exact, _paper
+from tensift.solvers.on_device import _exact, _paper, _start
 from tensift.solvers.on_device._exact import solve_exact_on_device
 from tensift.solvers.on_device._paper import solve_paper_on_device
 
@@ -333,6 +333,7 @@ def _eigenvectors():
 
     with (
         mock.patch.object(_paper, "psd_part", psd_part),
+        mock.patch.object(_start, "eigh", eigh),
         mock.patch.multiple(_exact, eigh=eigh, sign_for=sign_for, Replayed=as_it_comes),
     ):
         yield

@@ -14,7 +14,7 @@ from tensift._checkpoint import fingerprint
 from tensift._stacks import diagonal_of
 from tensift._threads import one_blas_thread
 from tensift.gram import GramTensor, Moments
-from tensift.selectors._entry import entry_scores, norms_under
+from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import LocalSlices, Slices
@@ -92,27 +92,20 @@ class DaskSlices(Slices):
             [part for part, _ in parts], [norms for _, norms in parts], operators
         )
 
-    def entry_scores(
-        self,
-        solver: SliceSolver,
-        lam: float,
-        eta: float,
-        norms: NDArray,
-        score: Callable[[NDArray], NDArray],
-        varies: NDArray,
-        n_selected: int,
-        n_jobs: int | None = None,
-    ) -> list[NDArray]:
-        """Scores under smaller and smaller penalties."""
+    def varying(self, n_waiting: int) -> NDArray[np.bool_]:
+        """The columns of slices that vary."""
+        return np.concatenate(gather(self._on_blocks(columns_that_vary)))
+
+    def smaller(
+        self, solver: SliceSolver, lam: float, eta: float, n_jobs: int | None = None
+    ) -> Callable[[NDArray, float], NDArray]:
+        """Column norms under smaller penalties."""
         settings: dict[str, Any] = {
             "solver": solver,
             "lam": lam,
             "eta": eta,
             "factor": self._factor,
         }
-
-        def enters() -> NDArray[np.bool_]:
-            return np.concatenate(gather(self._on_blocks(columns_that_vary)))
 
         def norms_at(slices: NDArray[np.intp], factor: float) -> NDArray[np.float64]:
             tasks = []
@@ -123,7 +116,7 @@ class DaskSlices(Slices):
                     tasks.append(self._task(work, gram))
             return np.concatenate(gather(tasks))
 
-        return entry_scores(norms, score, varies, n_selected, enters, norms_at)
+        return norms_at
 
     def path(
         self,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tensift._namespace import in_precision, namespace_of, precision_of
 from tensift.gram import GramTensor
-from tensift.selectors._entry import entry_scores, norms_under
+from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import Slices
@@ -24,7 +24,8 @@ from tensift.solvers import (
     critical_penalties,
     on_device,
 )
-from tensift.solvers.on_device._exact import block_elements, spectrum_of
+from tensift.solvers.on_device._exact import block_elements
+from tensift.solvers.on_device._start import spectrum_of
 
 __all__ = ["DeviceSlices"]
 
@@ -74,18 +75,14 @@ class DeviceSlices(Slices):
         solution = _solve(solver, self._problems(solver, lam, eta), None, callback)
         return replace(solution, found=in_precision(solution.found, self.precision))
 
-    def entry_scores(
-        self,
-        solver: SliceSolver,
-        lam: float,
-        eta: float,
-        norms: Any,
-        score: Callable[[Any], Any],
-        varies: Any,
-        n_selected: int,
-        n_jobs: int | None = None,
-    ) -> list[Any]:
-        """Scores under smaller and smaller penalties."""
+    def varying(self, n_waiting: int) -> Any:
+        """The columns of slices that vary."""
+        return variances(self.gram) > 0
+
+    def smaller(
+        self, solver: SliceSolver, lam: float, eta: float, n_jobs: int | None = None
+    ) -> Callable[[Any, float], Any]:
+        """Column norms under smaller penalties."""
 
         def norms_at(slices: Any, factor: float) -> Any:
             problems = self._problems(solver, lam, eta)
@@ -93,9 +90,7 @@ class DeviceSlices(Slices):
             found = norms_under(part, factor, lambda smaller: _solve(solver, smaller))
             return in_precision(found, self.precision)
 
-        return entry_scores(
-            norms, score, varies, n_selected, lambda: variances(self.gram) > 0, norms_at
-        )
+        return norms_at
 
     def path(
         self,

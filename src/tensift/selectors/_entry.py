@@ -26,7 +26,7 @@ def entry_scores(
     score: Callable[[Any], Any],
     varies: Any,
     n_selected: int,
-    enters: Callable[[], Any],
+    enters: Callable[[int], Any],
     norms_at: Callable[[Any, float], Any],
 ) -> list[Any]:
     """Scores under smaller and smaller penalties, for features that have no score yet.
@@ -48,7 +48,8 @@ def entry_scores(
     n_selected : int
         How many features will be selected.
     enters : callable
-        Gives the columns of slices that vary, ``(p, q)``; called once, if at all.
+        From the number of features without a score to the columns of slices that vary,
+        ``(p, q)``; called once, if at all.
     norms_at : callable
         From numbers of slices, fewer every time, and a factor of both penalties to column norms.
 
@@ -61,9 +62,10 @@ def entry_scores(
     xp = namespace_of(norms)
     scores = score(norms)
     waiting = varies & (scores == 0)
-    if _count(waiting) < 2:
+    n_waiting = _count(waiting)
+    if n_waiting < 2:
         return []
-    varying = enters()
+    varying = enters(n_waiting)
     found: list[Any] = []
     slices = xp.arange(norms.shape[0], device=device_of(norms))
     has_score = _count(scores != 0)

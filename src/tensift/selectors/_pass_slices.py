@@ -15,7 +15,7 @@ from tensift._warnings import warn_user
 from tensift.base._passes import MomentsInPasses, why_not_kept
 from tensift.gram import GramTensor
 from tensift.selectors._dask_slices import SolutionElsewhere
-from tensift.selectors._entry import entry_scores, norms_under
+from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import Slices
@@ -88,27 +88,19 @@ class PassSlices(Slices):
             self._varies.append(variances(gram) > 0)
         return SolutionElsewhere(parts, norms, operators_are_not_kept)
 
-    def entry_scores(
-        self,
-        solver: SliceSolver,
-        lam: float,
-        eta: float,
-        norms: NDArray,
-        score: Callable[[NDArray], NDArray],
-        varies: NDArray,
-        n_selected: int,
-        n_jobs: int | None = None,
-    ) -> list[NDArray]:
-        """Scores under smaller and smaller penalties; a pass for every block of every step."""
+    def varying(self, n_waiting: int) -> NDArray[np.bool_]:
+        """The columns of slices that vary; what is asked next takes passes."""
+        warn_user(
+            f"{n_waiting} features have a score of zero; to order them, X is read again, up to "
+            f"{len(self._moments.blocks)} times for every smaller pair of penalties. Smaller lam "
+            "and eta, or a larger working_memory of scikit-learn, spare that"
+        )
+        return np.concatenate(self._varies)
 
-        def enters() -> NDArray[np.bool_]:
-            warn_user(
-                f"{np.count_nonzero(varies & (score(norms) == 0))} features have a score of zero; "
-                f"to order them, X is read again, up to {len(self._moments.blocks)} times for "
-                "every smaller pair of penalties. Smaller lam and eta, or a larger "
-                "working_memory of scikit-learn, spare that"
-            )
-            return np.concatenate(self._varies)
+    def smaller(
+        self, solver: SliceSolver, lam: float, eta: float, n_jobs: int | None = None
+    ) -> Callable[[NDArray, float], NDArray]:
+        """Column norms under smaller penalties; a pass for every block of every step."""
 
         def norms_at(slices: NDArray[np.intp], factor: float) -> NDArray[np.float64]:
             found = []
@@ -122,7 +114,7 @@ class PassSlices(Slices):
                     )
             return np.concatenate(found)
 
-        return entry_scores(norms, score, varies, n_selected, enters, norms_at)
+        return norms_at
 
     def path(
         self,

@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tensift._namespace import is_device_array, precision_of
 from tensift.base import usable_gram, usable_scale
 from tensift.base._passes import MomentsInPasses
 from tensift.gram import DeviceMoments, GramTensor, Moments
-from tensift.selectors._entry import SmallerPenalties, entry_scores
+from tensift.selectors._entry import SmallerPenalties
 from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.solvers import (
@@ -58,18 +59,14 @@ class Slices(ABC):
         """Solve every slice."""
 
     @abstractmethod
-    def entry_scores(
-        self,
-        solver: SliceSolver,
-        lam: float,
-        eta: float,
-        norms: NDArray,
-        score: Callable[[NDArray], NDArray],
-        varies: NDArray,
-        n_selected: int,
-        n_jobs: int | None = None,
-    ) -> list[NDArray]:
-        """Scores under smaller and smaller penalties (`selectors._entry.entry_scores`)."""
+    def varying(self, n_waiting: int) -> Any:
+        """The columns of slices that vary, ``(p, q)``, for so many features without a score."""
+
+    @abstractmethod
+    def smaller(
+        self, solver: SliceSolver, lam: float, eta: float, n_jobs: int | None = None
+    ) -> Callable[[Any, float], Any]:
+        """From numbers of slices, fewer every time, and a factor of both penalties to norms."""
 
     @abstractmethod
     def path(
@@ -108,27 +105,16 @@ class LocalSlices(Slices):
         """Solve every slice, in threads."""
         return solver.solve(solver.problems(self.gram, lam, eta), n_jobs, callback)
 
-    def entry_scores(
-        self,
-        solver: SliceSolver,
-        lam: float,
-        eta: float,
-        norms: NDArray,
-        score: Callable[[NDArray], NDArray],
-        varies: NDArray,
-        n_selected: int,
-        n_jobs: int | None = None,
-    ) -> list[NDArray]:
-        """Scores under smaller and smaller penalties."""
+    def varying(self, n_waiting: int) -> NDArray[np.bool_]:
+        """The columns of slices that vary."""
+        return variances(self.gram) > 0
+
+    def smaller(
+        self, solver: SliceSolver, lam: float, eta: float, n_jobs: int | None = None
+    ) -> SmallerPenalties:
+        """Column norms under smaller penalties."""
         problems = solver.problems(self.gram, lam, eta)
-        return entry_scores(
-            norms,
-            score,
-            varies,
-            n_selected,
-            lambda: variances(self.gram) > 0,
-            SmallerPenalties(problems, lambda smaller: solver.solve(smaller, n_jobs)),
-        )
+        return SmallerPenalties(problems, lambda smaller: solver.solve(smaller, n_jobs))
 
     def path(
         self, solver: SliceSolver, lams: NDArray, etas: NDArray, **options: Any

@@ -17,6 +17,7 @@ from tensift.base import OrientedEstimator, ParameterAndMethod
 from tensift.base._passes import MomentsInPasses, why_not_kept
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.selectors._base import TensorSelector
+from tensift.selectors._entry import entry_scores
 from tensift.selectors._penalties import absolute_penalties, check_fractions
 from tensift.selectors._scoring import Scoring
 from tensift.selectors._slice_solver import SliceSolver, explained_failure, warn_of_open_gaps
@@ -276,15 +277,13 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             scores, ties = scoring.scores(norms), [scoring.feature_spread]
             if self.solver == "exact":
                 # Zeros are the optimum's own here, so they say nothing of one another.
-                entries = slices.entry_scores(
-                    solver,
-                    self.lam_,
-                    self.eta_,
+                entries = entry_scores(
                     norms,
                     scoring.scores,
                     scoring.feature_spread > 0,
                     self._n_selected(math.prod(scores.shape)),
-                    self.n_jobs,
+                    slices.varying,
+                    slices.smaller(solver, self.lam_, self.eta_, self.n_jobs),
                 )
                 ties = [*entries, *ties]
         scoring.warn_of_constant_rows()
