@@ -17,6 +17,8 @@ from scipy.sparse import issparse
 
 __all__ = ["FileRows", "Rows", "SlicedRows", "is_lazy", "rows_of_map"]
 
+_AHEAD = 1  # as many times what is read at once is asked for beforehand
+
 
 class Rows(ABC):
     """Rows of an array along its first axis, which can be read in any order.
@@ -74,6 +76,10 @@ class FileRows(Rows):
         into = rows.reshape(-1).view(np.uint8).data
         row_bytes = self.dtype.itemsize * math.prod(self.shape[1:])
         place = self.offset + start * row_bytes
+        if hasattr(os, "posix_fadvise"):
+            # The disk goes on with what comes next while this is being worked on.
+            end = place + len(into)
+            os.posix_fadvise(self._file, end, _AHEAD * len(into), os.POSIX_FADV_WILLNEED)
         done = 0
         while done < len(into):
             count = self._read_at(place + done, into[done:])
