@@ -198,7 +198,7 @@ class Moments:
             laid_out = rows.reshape(len(part), *orientation.other_shape, orientation.size)
             laid_out[...] = np.moveaxis(part, orientation.mode + 1, -1)
         flat = rows.reshape(len(part), -1)
-        mean = np.full(len(part), 1 / len(part)) @ flat  # faster than NumPy's own
+        mean = flat.mean(axis=0)
         flat -= mean
         return self._laid_out(mean)
 

@@ -26,7 +26,7 @@ __all__ = [
 
 Array = Any  # of any namespace of the array API
 
-_ROUNDING = 8 * np.finfo(float).eps
+_ROUNDING = 8 * float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
 
 
