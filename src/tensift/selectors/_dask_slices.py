@@ -176,7 +176,7 @@ class DaskSlices(Slices):
 
     @staticmethod
     def _task(work: Callable, *grams: Any) -> Any:
-        """A task named after what it does to what: the same in every session."""
+        """A task named after what it does to what: the same in every process."""
         from dask import delayed
 
         return delayed(work, pure=True, traverse=False)(*grams)

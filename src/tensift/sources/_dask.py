@@ -140,7 +140,7 @@ class DaskSource(Source):
         return _Count(progress_bar(title, self._array.numblocks[0]), _slug(title))
 
     def _token(self, function: Callable) -> str:
-        """Names the function on these data: equal for equal ones, in whatever session."""
+        """Names the function on these data: equal for equal ones, in whatever process."""
         from dask.base import tokenize
 
         _register_tokens()
