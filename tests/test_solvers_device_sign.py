@@ -10,7 +10,6 @@ from tensift.solvers.on_device._sign import (
     certified_split,
     sign,
     sign_steps,
-    split,
 )
 
 SIZE = 24
@@ -100,16 +99,10 @@ def test_certified_parts_are_definite_at_any_accuracy(precision, accuracy, is_co
 def test_plain_parts_are_not_definite_and_certified_ones_are():
     # Otherwise the dearer ones would be for nothing.
     matrices, _, scale = _stack(64)
-    plain, certified = split(matrices, 1e-4), certified_split(matrices, 1e-4)
+    positive, certified = psd_part(matrices, 1e-4), certified_split(matrices, 1e-4)
+    plain = positive, positive - matrices
     assert min(np.linalg.eigvalsh(part / scale).min() for part in plain) < -1e-6
     assert min(np.linalg.eigvalsh(part / scale).min() for part in certified) > -1e-14
-
-
-def test_split_parts_differ_by_the_matrix():
-    matrices, expected, scale = _stack()
-    positive, negative = split(matrices)
-    np.testing.assert_allclose((positive - negative) / scale, matrices / scale, atol=1e-15)
-    assert _worst((positive - expected) / scale) < 2e-9
 
 
 def test_every_library_gives_the_same(library):

@@ -122,7 +122,7 @@ class _Collector(OrientedEstimator):
     _kept: PassCheckpoint | None = None
 
     def _solve(self, samples: NDArray | None) -> None:
-        raise NotImplementedError
+        """Nothing: the moments are all that is wanted."""
 
     def _take_in_source(self, source: Source) -> None:
         if self.checkpoint is not None and isinstance(source, ChunkedSource):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 import tracemalloc
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -57,7 +58,7 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True)
-class _Fitting:
+class _Fitting(ABC):
     """A fit of a method, from a seed; a failure is a result too."""
 
     method: Method
@@ -99,8 +100,9 @@ class _Fitting:
             selector.ranking_  # noqa: B018  (some solve when a result is first read)
         return selector
 
+    @abstractmethod
     def _compute(self, samples: Samples) -> Result:
-        raise NotImplementedError
+        """The result, if nothing goes wrong."""
 
 
 @dataclass(frozen=True)

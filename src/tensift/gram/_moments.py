@@ -40,7 +40,7 @@ class UnusableSample(ValueError):
     """
 
     def __init__(self, row: int, what: str) -> None:
-        super().__init__(f"Input X contains {what}")
+        super().__init__(f"Input X contains {what}; mend such samples first, or leave them out")
         self.row, self.what = row, what
 
     def __reduce__(self) -> tuple[Any, ...]:

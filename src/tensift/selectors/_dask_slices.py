@@ -17,7 +17,7 @@ from tensift.gram import GramTensor, Moments
 from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
-from tensift.selectors._slices import LocalSlices, Slices
+from tensift.selectors._slices import LocalSlices, Slices, parts_in
 from tensift.solvers import CriticalPenalties, PathSolution, Solution, critical_penalties
 from tensift.solvers._path import PathRows, solve_row
 from tensift.solvers._problem import column_norms
@@ -108,12 +108,13 @@ class DaskSlices(Slices):
         }
 
         def norms_at(slices: NDArray[np.intp], factor: float) -> NDArray[np.float64]:
-            tasks = []
-            for block, gram in zip(self._moments.blocks, self._moments.grams, strict=True):
-                inside = slices[(slices >= block.start) & (slices < block.stop)] - block.start
-                if len(inside):
-                    work = partial(norms_of_block, slices=inside, share=factor, **settings)
-                    tasks.append(self._task(work, gram))
+            tasks = [
+                self._task(
+                    partial(norms_of_block, slices=inside, share=factor, **settings),
+                    self._moments.grams[number],
+                )
+                for number, inside in parts_in(self._moments.blocks, slices)
+            ]
             return np.concatenate(gather(tasks))
 
         return norms_at

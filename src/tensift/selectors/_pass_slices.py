@@ -18,7 +18,7 @@ from tensift.selectors._dask_slices import SolutionElsewhere
 from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
 from tensift.selectors._slice_solver import SliceSolver
-from tensift.selectors._slices import Slices
+from tensift.selectors._slices import Slices, parts_in
 from tensift.solvers import (
     CriticalPenalties,
     PathSolution,
@@ -104,14 +104,10 @@ class PassSlices(Slices):
 
         def norms_at(slices: NDArray[np.intp], factor: float) -> NDArray[np.float64]:
             found = []
-            for block in self._moments.blocks:
-                inside = slices[(slices >= block.start) & (slices < block.stop)] - block.start
-                if len(inside):
-                    gram = self._scaled(self._moments.gram_of(block)[inside])
-                    problems = solver.problems(gram, lam, eta)
-                    found.append(
-                        norms_under(problems, factor, lambda one: solver.solve(one, n_jobs))
-                    )
+            for number, inside in parts_in(self._moments.blocks, slices):
+                gram = self._moments.gram_of(self._moments.blocks[number])[inside]
+                problems = solver.problems(self._scaled(gram), lam, eta)
+                found.append(norms_under(problems, factor, lambda one: solver.solve(one, n_jobs)))
             return np.concatenate(found)
 
         return norms_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from tensift.solvers import (
 )
 from tensift.sources._dask_moments import DaskMoments
 
-__all__ = ["LocalSlices", "Slices", "slices_of", "slices_of_gram"]
+__all__ = ["LocalSlices", "Slices", "parts_in", "slices_of", "slices_of_gram"]
 
 
 class Slices(ABC):
@@ -81,6 +81,16 @@ class Slices(ABC):
         settings: object = None,
     ) -> PathSolution:
         """Solve every slice at every pair of penalties."""
+
+
+def parts_in(
+    blocks: Sequence[slice], slices: NDArray[np.intp]
+) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Blocks that some slices lie in, by their number, and the slices counted from its first."""
+    for number, block in enumerate(blocks):
+        inside = slices[(slices >= block.start) & (slices < block.stop)] - block.start
+        if len(inside):
+            yield number, inside
 
 
 class LocalSlices(Slices):

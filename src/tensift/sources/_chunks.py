@@ -211,4 +211,5 @@ def located(chunk: Chunk) -> Iterator[None]:
         yield
     except UnusableSample as error:
         row = chunk.start + error.row
-        raise ValueError(f"{error}: sample {row} is the first ({chunk.place})") from None
+        where = f"sample {row} is the first ({chunk.place})"
+        raise ValueError(f"Input X contains {error.what}: {where}") from None

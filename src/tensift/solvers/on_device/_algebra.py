@@ -6,7 +6,6 @@ or making an identity, takes as long as a product of a thousand small matrices.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from tensift._namespace import device_of, is_complex, namespace_of
@@ -98,10 +97,3 @@ class Algebra:
     def at_least(self, values: Array, least: float) -> Array:
         """The values, or `least` where they are smaller."""
         return self.xp.clip(values, min=least)
-
-    @cached_property
-    def real_algebra(self) -> Algebra:
-        """That of the real numbers of this precision."""
-        if not self.complex:
-            return self
-        return Algebra(self.xp.zeros((1, 1), dtype=self.real_dtype, device=self.device))

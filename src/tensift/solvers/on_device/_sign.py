@@ -28,7 +28,6 @@ __all__ = [
     "sign",
     "sign_for",
     "sign_steps",
-    "split",
 ]
 
 Array = Any  # of any namespace of the array API
@@ -78,15 +77,6 @@ def psd_part(matrices: Array, accuracy: float = 1e-9) -> Array:
     return half + adjoint(half)
 
 
-def split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Array]:
-    """Positive and negative parts, whose difference is `matrices`.
-
-    Both are positive semidefinite up to the accuracy.
-    """
-    positive = psd_part(matrices, accuracy)
-    return positive, positive - matrices
-
-
 def certified_split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Array]:
     """Positive and negative parts that are positive semidefinite whatever the accuracy.
 
@@ -97,17 +87,17 @@ def certified_split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Arr
     part, and with ``K = (I - X) / 2``, the negative one. The difference of the two is ``X^2 B``:
     the matrices themselves up to the accuracy.
 
-    What is left is rounding, some units of the last place of the matrix's norm. The parts of
-    `split` are cheaper by two products and may be indefinite by the accuracy.
+    What is left is rounding, some units of the last place of the matrix's norm. The part of
+    `psd_part` is cheaper by two products and may be indefinite by the accuracy.
     """
     half = sign(matrices, accuracy, scale=0.5)
     modulus = half @ matrices
-    return semidefinite_parts(half, modulus + adjoint(modulus))
+    return semidefinite_parts(half, modulus + adjoint(modulus), _identity(matrices))
 
 
-def semidefinite_parts(half_sign: Array, modulus: Array) -> tuple[Array, Array]:
+def semidefinite_parts(half_sign: Array, modulus: Array, identity: Array) -> tuple[Array, Array]:
     """The parts of `certified_split`, from half the sign of matrices and from their modulus."""
-    keep = half_sign + 0.5 * _identity(half_sign)
+    keep = half_sign + 0.5 * identity
     kept = keep @ modulus
     positive = kept @ keep
     positive = 0.5 * (positive + adjoint(positive))

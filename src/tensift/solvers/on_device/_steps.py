@@ -10,7 +10,7 @@ import numpy as np
 
 from tensift.solvers._exact import _BALANCE, _BALANCE_BY, _RELAXATION
 from tensift.solvers.on_device._algebra import Algebra
-from tensift.solvers.on_device._sign import Sign
+from tensift.solvers.on_device._sign import Sign, semidefinite_parts
 from tensift.solvers.on_device._start import Diagonal, Start, best_multiple, column_weights
 
 __all__ = [
@@ -167,12 +167,8 @@ def certified(
 ) -> tuple[Array, Array]:
     """Feasible operators; and their best multiple, a proven bound and the objective, ``(3, p)``."""
     xp, adjoint = algebra.xp, algebra.adjoint
-    # Parts that are semidefinite by construction (`certified_split`).
-    keep = half_sign + 0.5 * algebra.identity(half_sign.shape[-1])
-    half = keep @ modulus
-    positive = algebra.hermitian_part(half @ keep)
-    negative = positive + modulus - (half + adjoint(half))
-
+    identity = algebra.identity(half_sign.shape[-1])
+    positive, negative = semidefinite_parts(half_sign, modulus, identity)
     gradient = algebra.hermitian_part(sparse_in * (weights * (1 - kept))[:, None, :])
     multipliers = adjoint(basis) @ gradient @ basis - lift * negative
     if turned:
