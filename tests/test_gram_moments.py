@@ -111,6 +111,17 @@ def test_single_precision_input_is_accumulated_in_double(dtype, spec):
     assert_array_equal(moments.spread(), truth.spread())
 
 
+def test_the_largest_modulus_is_not_rounded_to_single_precision():
+    X = np.array([[3 + 2j, 2 + 3j, 1], [0, 1j, 2 - 3j]], dtype=np.complex64)
+    orientation = orientation_of((3,), real=False)
+    assert Moments(orientation).update(X).peak == pytest.approx(np.sqrt(13.0), rel=1e-15)
+    nearly_equal = np.nextafter(np.float32(2), np.float32(3))
+    X[0, 0] = 3 + 1j * nearly_equal
+    assert Moments(orientation).update(X).peak == pytest.approx(
+        abs(complex(3, nearly_equal)), rel=1e-15
+    )
+
+
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64])
 def test_integers_do_not_wrap_around(dtype):
     rng = np.random.default_rng(3)

@@ -371,7 +371,12 @@ def checked_peak(samples: NDArray, first: int) -> float:
 
 
 def largest_modulus(values: NDArray) -> float:
-    """The largest absolute value."""
+    """The largest absolute value, in double precision whatever the values have."""
     if np.iscomplexobj(values):
-        return float(np.abs(values).max())
+        moduli = np.abs(values)
+        peak = moduli.max()
+        if values.dtype == np.complex64 and np.isfinite(peak):  # single precision rounds roots
+            near = values[moduli >= peak * (1 - 1e-6)]
+            peak = np.abs(near.astype(np.complex128)).max()
+        return float(peak)
     return max(float(values.max()), -float(values.min()))
