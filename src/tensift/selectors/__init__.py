@@ -1,6 +1,9 @@
 """Estimators that rank the features of tensor data and keep the best."""
 
+from tensift.selectors._auto_orientation import OrientationChoice
+from tensift.selectors._auto_penalties import PenaltyChoice
 from tensift.selectors._base import TensorSelector
+from tensift.selectors._choice import AutomaticChoice
 from tensift.selectors._cpufs import CPUFS, CPUFSnn
 from tensift.selectors._laplacian_score import LaplacianScore
 from tensift.selectors._mcfs import MCFS
@@ -31,8 +34,11 @@ __all__ = [
     "SPCA_PSD",
     "UDFS",
     "AllFeatures",
+    "AutomaticChoice",
     "CPUFSnn",
     "LaplacianScore",
+    "OrientationChoice",
+    "PenaltyChoice",
     "RandomSelector",
     "STPCASelector",
     "SelectionPath",

@@ -70,6 +70,10 @@ class DaskSlices(Slices):
         (critical,) = gather([self._task(partial(critical_of, factor=self._factor), *taken)])
         return critical
 
+    def energy(self) -> float:
+        """The sum of squares of all slices."""
+        return self._factor**2 * sum(gather(self._on_blocks(energy_of)))
+
     def solve(
         self,
         solver: SliceSolver,
@@ -252,6 +256,11 @@ def solve_block(gram: GramTensor, **settings: Any) -> tuple[Solution, NDArray[np
 def operators_of_block(gram: GramTensor, **settings: Any) -> NDArray:
     """The operators of a block."""
     return _solved(gram, **settings).operators
+
+
+def energy_of(gram: GramTensor) -> float:
+    """The sum of squares of the slices of a block."""
+    return float(variances(gram).sum())
 
 
 def columns_that_vary(gram: GramTensor) -> NDArray[np.bool_]:

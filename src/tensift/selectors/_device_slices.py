@@ -63,6 +63,10 @@ class DeviceSlices(Slices):
         """The penalties above which nothing is left of any slice."""
         return critical_penalties(self.gram)
 
+    def energy(self) -> float:
+        """The sum of squares of all slices."""
+        return float(namespace_of(self.gram.array).sum(variances(self.gram)))
+
     def solve(
         self,
         solver: SliceSolver,

@@ -69,6 +69,11 @@ class PassSlices(Slices):
         assert held is not None
         return critical_penalties(self._scaled(held))
 
+    def energy(self) -> float:
+        """The sum of squares of all slices; a pass for every block."""
+        sums = [variances(gram).sum() for _, gram in self._moments.grams()]
+        return float(self._factor**2 * sum(sums))
+
     def solve(
         self,
         solver: SliceSolver,

@@ -48,6 +48,10 @@ class Slices(ABC):
         """The penalties above which nothing is left of any slice."""
 
     @abstractmethod
+    def energy(self) -> float:
+        """The sum of squares of all slices: what the objectives sum to without operators."""
+
+    @abstractmethod
     def solve(
         self,
         solver: SliceSolver,
@@ -103,6 +107,10 @@ class LocalSlices(Slices):
     def critical(self) -> CriticalPenalties:
         """The penalties above which nothing is left of any slice."""
         return critical_penalties(self.gram)
+
+    def energy(self) -> float:
+        """The sum of squares of all slices."""
+        return float(variances(self.gram).sum())
 
     def solve(
         self,

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from tensift._namespace import namespace_of
 from tensift._progress import progress_bar
 from tensift.base import OrientedEstimator, ParameterAndMethod
 from tensift.base._passes import MomentsInPasses, why_not_kept
 from tensift.gram import GramTensor, Moments, Orientation
+from tensift.selectors._auto_orientation import TRANSFORMS, choose_orientation
+from tensift.selectors._auto_penalties import FIRST_FRACTION, choose_penalties
 from tensift.selectors._base import TensorSelector
+from tensift.selectors._choice import AutomaticChoice
 from tensift.selectors._entry import entry_scores
-from tensift.selectors._penalties import absolute_penalties, check_fractions
-from tensift.selectors._scoring import Scoring
+from tensift.selectors._penalties import AUTO, check_fractions, given_penalties, is_auto
+from tensift.selectors._scoring import Scoring, pool_elements
 from tensift.selectors._slice_solver import SliceSolver, explained_failure, warn_of_open_gaps
 from tensift.selectors._slices import Slices, slices_of
+from tensift.solvers import Solution
+from tensift.sources import source_of
 
 __all__ = ["STPCASelector"]
 
@@ -45,15 +54,20 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     ----------
     n_features_to_select : int or float in (0, 1), default=100
         How many features to keep, or which share of them.
-    orientation : int, default=0
+    orientation : int or "auto", default=0
         The feature mode whose indices reconstruct one another (Dir1 of the paper is 0, Dir2 is 1).
+        "auto" tries all, and keeps the one whose selected features vary the most.
     transform : str, ndarray, pair of callables, or a list of these, default="identity"
         The transform M along every other mode: "identity", "dft", "dct", "haar", "eigen",
         "random", an invertible matrix, or ``(forward, inverse)``. A list has one for each other
-        mode, in order.
-    lam, eta : float, default=10.0
-        Weights of the column norms and of the trace; the defaults are the paper's for rapid
-        deployment, made for data scaled to [-1, 1].
+        mode, in order. "auto" tries "identity", "dct", "haar" and "eigen" along all other modes,
+        as "auto" of `orientation` does.
+    lam, eta : float or "auto", default="auto"
+        Weights of the column norms and of the trace. "auto" chooses without labels: about the
+        largest, as one fraction of their critical values, under which the objective is at most a
+        quarter of what it is without operators (see `PenaltyChoice`). It takes a few solutions
+        instead of one. The paper's values for rapid deployment are 10 and 10, made for data
+        scaled to [-1, 1].
     penalty : {"absolute", "relative"}, default="absolute"
         Whether `lam` and `eta` are taken as they stand, or as fractions of their critical values:
         those above which, without the other penalty, the optimum of every slice is zero. Two
@@ -102,6 +116,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         ordered by where they enter as both penalties go down together.
     lam_, eta_ : float
         The penalties of the problem that was solved.
+    choice_ : AutomaticChoice
+        What was chosen where "auto" was given, what else was tried, and why; print it for words.
     operators_ : ndarray of shape (p, q, q)
         Reconstruction operators in the transform domain, slices in row-major order of the other
         modes.
@@ -153,8 +169,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorSelector._parameter_constraints,
         **OrientedEstimator._parameter_constraints,
-        "lam": [Interval(Real, 0, None, closed="left")],
-        "eta": [Interval(Real, 0, None, closed="left")],
+        "orientation": [Integral, StrOptions({AUTO})],
+        "lam": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
+        "eta": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
         "penalty": [StrOptions({"absolute", "relative"})],
         "score": [StrOptions({"operator", "energy"})],
         "solver": [StrOptions({"paper", "exact"})],
@@ -173,6 +190,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         "ranking_",
         "lam_",
         "eta_",
+        "choice_",
         "operators_",
         "_solution",
         "objective_",
@@ -186,10 +204,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self,
         n_features_to_select: int | float = 100,
         *,
-        orientation: int = 0,
+        orientation: int | str = 0,
         transform: Any = "identity",
-        lam: float = 10.0,
-        eta: float = 10.0,
+        lam: float | str = AUTO,
+        eta: float | str = AUTO,
         penalty: str = "absolute",
         feature_mode: int | None = None,
         score: str = "operator",
@@ -205,7 +223,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
-        self.orientation = orientation
+        self.orientation = orientation  # type: ignore[assignment]
         self.transform = transform  # type: ignore[method-assign]
         self.lam = lam
         self.eta = eta
@@ -256,6 +274,65 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             raise AttributeError(why_not_kept("operators_"))
         return super().__getattr__(name)
 
+    def _fit(self, X: Any) -> NDArray | None:
+        if not self._is_open():
+            return super()._fit(X)
+        best, chosen = choose_orientation(self._candidates(X), partial(self._try, X))
+        if best.get_params()["lam"] != self.lam:  # it was tried at a fraction that is often near
+            best.set_params(lam=self.lam, eta=self.eta, penalty=self.penalty).fit(X)
+        parameters = self._get_param_names()
+        self._forget_results()
+        self.__dict__.update({k: v for k, v in vars(best).items() if k not in parameters})
+        self.choice_ = replace(best.choice_, orientation=chosen)
+        return None
+
+    def _is_open(self) -> bool:
+        """Whether the orientation or the transform are left to be chosen."""
+        return is_auto(self.orientation) or is_auto(vars(self)["transform"])
+
+    def _candidates(self, X: Any) -> list[tuple[int, Any]]:
+        """Orientations and transforms to choose from."""
+        if isinstance(X, Moments):
+            raise ValueError(
+                "X is Moments, which have their orientation and transform; 'auto' needs samples"
+            )
+        source = source_of(X)
+        if source is not None and not source.rereadable:
+            raise ValueError(
+                "orientation='auto' and transform='auto' read the samples several times, but X is "
+                "an iterator, which can be read once; pass something that can be read again"
+            )
+        shape = np.shape(X)[1:] if source is None else source.sample_shape
+        if len(shape) == 1 and self.feature_shape is not None:
+            shape = tuple(self.feature_shape)
+        orientations = range(len(shape)) if is_auto(self.orientation) else [self.orientation]
+        transform = vars(self)["transform"]
+        transforms = [transform] if not is_auto(transform) else list(TRANSFORMS)
+        if is_auto(transform) and len(shape) < 2:
+            transforms = ["identity"]
+        return [(one, other) for one in orientations for other in transforms]
+
+    def _try(self, X: Any, orientation: int, transform: Any) -> tuple[float, Self]:
+        """Fit a candidate; with penalties near those that would be chosen, if they are open."""
+        other = clone(self).set_params(orientation=orientation, transform=transform)
+        if is_auto(self.lam) and is_auto(self.eta):
+            other.set_params(lam=FIRST_FRACTION, eta=FIRST_FRACTION, penalty="relative")
+        other.fit(X)
+        spread = Scoring.spread_of(other._moments)
+        variance = pool_elements(spread**2, other._mode_of_features())
+        xp = namespace_of(variance)
+        flat = xp.reshape(variance, (-1,))
+        selected = xp.take(flat, other.get_support(indices=True), axis=0)
+        return float(xp.mean(selected)) / float(xp.mean(flat)), other
+
+    def _other_modes(self) -> list[int]:
+        if self._is_open():
+            raise ValueError(
+                "orientation='auto' and transform='auto' are chosen from all samples, which "
+                "partial_fit never sees together; use fit, or give both"
+            )
+        return super()._other_modes()
+
     def _check_features(self) -> None:
         self._mode_of_features()
 
@@ -268,11 +345,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         slices = slices_of(moments, self.scale)
         scoring = self._scoring(orientation, moments)
         solver = self._slice_solver(slices, moments.count)
-        lam, eta = absolute_penalties(self.penalty, self.lam, self.eta, slices)
-        self.lam_, self.eta_ = float(lam), float(eta)
         callback = progress_bar("solving slices", slices.n_slices) if self.verbose else None
         with explained_failure():
-            solution = slices.solve(solver, self.lam_, self.eta_, self.n_jobs, callback)
+            solution = self._solved_slices(slices, solver, callback)
             norms = solution.norms
             scores, ties = scoring.scores(norms), [scoring.feature_spread]
             if self.solver == "exact":
@@ -300,6 +375,20 @@ class STPCASelector(OrientedEstimator, TensorSelector):
                 lambda j: f"slice {j} (gap {float(self.dual_gap_[j]):.1e})",
                 f"{orientation.n_slices} slices",
             )
+
+    def _solved_slices(
+        self, slices: Slices, solver: SliceSolver, callback: Callable[[int], None] | None
+    ) -> Solution:
+        """Solve the slices under the penalties that were given, or that are chosen here."""
+        lam, eta = given_penalties(self.penalty, self.lam, self.eta, slices)
+        if lam is None or eta is None:
+            solution, chosen = choose_penalties(slices, solver, lam, eta, self.n_jobs, callback)
+            self.choice_ = AutomaticChoice(chosen)
+            self.lam_, self.eta_ = chosen.lam, chosen.eta
+            return solution
+        self.choice_ = AutomaticChoice()
+        self.lam_, self.eta_ = lam, eta
+        return slices.solve(solver, lam, eta, self.n_jobs, callback)
 
     def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
         return Scoring(

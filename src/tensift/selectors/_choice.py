@@ -1,0 +1,38 @@
+"""What was chosen automatically, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensift.selectors._auto_orientation import OrientationChoice
+from tensift.selectors._auto_penalties import PenaltyChoice
+
+__all__ = ["AutomaticChoice"]
+
+
+@dataclass(frozen=True)
+class AutomaticChoice:
+    """What a selector chose where it was given "auto", without labels, and why.
+
+    Attributes
+    ----------
+    penalties : PenaltyChoice or None
+        How `lam` and `eta` were chosen, if one of them was.
+    orientation : OrientationChoice or None
+        How the orientation and the transform were chosen, if one of them was.
+
+    Examples
+    --------
+    >>> from tensift import STPCASelector
+    >>> from tensift.datasets import load_digits
+    >>> selector = STPCASelector(20).fit(load_digits().data)
+    >>> str(selector.choice_).partition(",")[0]
+    'lam = 15.8 and eta = 32.9'
+    """
+
+    penalties: PenaltyChoice | None = None
+    orientation: OrientationChoice | None = None
+
+    def __str__(self) -> str:
+        parts = [part.reason for part in (self.orientation, self.penalties) if part is not None]
+        return "\n".join(parts) or "nothing was left to choose"
