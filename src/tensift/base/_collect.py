@@ -19,6 +19,7 @@ from tensift.sources import Source, source_of
 from tensift.sources._chunks import ChunkedSource, StoredSource
 from tensift.sources._resume import PassCheckpoint
 from tensift.sources._rows import SlicedRows
+from tensift.sources._thinned import ThinnedSamples
 
 __all__ = ["collect_moments"]
 
@@ -154,9 +155,11 @@ class _Collector(OrientedEstimator):
                 self._kept.keep_correlations(modes, found)
         return found
 
-    def _moments_of(self, source: Source, orientation: Orientation) -> Moments:
+    def _moments_of(
+        self, source: Source, orientation: Orientation, rows: ThinnedSamples | None = None
+    ) -> Moments:
         if self._kept is None:
-            return super()._moments_of(source, orientation)
+            return super()._moments_of(source, orientation, rows)
         chunks: Any = source
         moments: Moments = chunks.moments(
             MomentsOfChunk(orientation), kept=self._kept, **self._reading()

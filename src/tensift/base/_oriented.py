@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -31,6 +32,7 @@ from tensift.gram._device_moments import empty_moments, energies
 from tensift.sources import Source, source_of
 from tensift.sources._chunks import ChunkedSource, StoredSource
 from tensift.sources._rows import SlicedRows
+from tensift.sources._thinned import ThinnedSamples, thinned
 
 __all__ = ["OrientedEstimator", "same_specification"]
 
@@ -56,6 +58,7 @@ class OrientedEstimator(TensorEstimator):
     random_state: int | np.random.RandomState | None
     orientation_: int
     _moments: Moments
+    _thinned: ThinnedSamples | None = None  # of all samples, where `_wants_rows`
     _oriented_by: tuple[int, Any]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -119,15 +122,19 @@ class OrientedEstimator(TensorEstimator):
             )
         if not first:
             self._own_moments()
+        rows = self._rows_to_come(first=first)
         if source is not None:
             real = np.dtype(source.dtype).kind != "c"
             orientation = self._orient(real=real) if first else self._moments.orientation
-            more = self._moments_of(source, orientation)
+            more = self._moments_of(source, orientation, rows)
             self._moments = more if first else self._moments.merge(more)
         else:
             if first:
                 self._moments = empty_moments(self._orient_samples(samples), samples)
             self._updated(self._moments, samples)
+            if rows is not None:
+                rows.add(samples)
+        self._thinned = rows
         self.n_samples_seen_ = self._moments.count
         self._forget_results()
         return self
@@ -158,6 +165,7 @@ class OrientedEstimator(TensorEstimator):
         self._check_parameters()
         samples = self._take_in(X)
         self._solve_now(samples)
+        self._thinned = None
         return samples
 
     def _check_parameters(self) -> None:
@@ -166,6 +174,30 @@ class OrientedEstimator(TensorEstimator):
     @abstractmethod
     def _solve(self, samples: NDArray | None) -> None:
         """Compute all results from the moments; `samples` are those of `fit`, if they are here."""
+
+    def _wants_rows(self) -> bool:
+        """Whether `_solve` asks for `_rows`; where it does not, none are kept."""
+        return False
+
+    def _rows(self, samples: Any) -> Any:
+        """A few evenly spaced ones of all samples taken in, for `_solve`; see `thinned`.
+
+        The same ones however samples came. None where only moments are known: those given to
+        `fit`, or those left of a `fit` that `partial_fit` went on from.
+        """
+        if samples is not None:
+            return thinned(samples)
+        kept = self._thinned
+        return None if kept is None or kept.count != self._moments.count else kept.rows()
+
+    def _rows_to_come(self, *, first: bool) -> ThinnedSamples | None:
+        """What takes in rows of the next samples, besides those before; None if not wanted.
+
+        A copy, so that samples that turn out to be unusable leave no trace.
+        """
+        if not self._wants_rows():
+            return None
+        return ThinnedSamples(self.feature_shape_) if first else copy(self._thinned)
 
     def _solve_now(self, samples: NDArray | None) -> None:
         self._solve(samples)
@@ -194,6 +226,7 @@ class OrientedEstimator(TensorEstimator):
         Returns the samples if they are in memory.
         """
         self.__dict__.pop("_borrowed", None)
+        self._thinned = None
         if isinstance(X, Moments):
             self._take_in_moments(X)
             return None
@@ -231,10 +264,14 @@ class OrientedEstimator(TensorEstimator):
         orientation = self._orient(real=real, correlations=correlations)
         self._forget_results()
         blocks = self._blocks_of_slices(orientation, source)
+        rows = self._rows_to_come(first=True)
         if blocks is None:
-            self._moments = self._moments_of(source, orientation)
+            self._moments = self._moments_of(source, orientation, rows)
         else:
-            self._moments = MomentsInPasses(source, orientation, blocks, **self._reading())
+            self._moments = MomentsInPasses(
+                source, orientation, blocks, rows=rows, **self._reading()
+            )
+        self._thinned = rows
 
     def _take_in_moments(self, moments: Moments) -> None:
         """Take the moments of samples for the samples; they are not changed."""
@@ -303,8 +340,10 @@ class OrientedEstimator(TensorEstimator):
         verbose = self._reading()["verbose"]
         return source.reduce(measure, add_all, title="correlating modes", verbose=verbose)
 
-    def _moments_of(self, source: Source, orientation: Orientation) -> Moments:
-        return source.moments(MomentsOfChunk(orientation), **self._reading())
+    def _moments_of(
+        self, source: Source, orientation: Orientation, rows: ThinnedSamples | None = None
+    ) -> Moments:
+        return source.moments(MomentsOfChunk(orientation), rows=rows, **self._reading())
 
     def _check_source(self, source: Source, *, first: bool = False) -> None:
         """Learn the shape of samples that are not in memory, or refuse those unlike the fitted."""

@@ -13,6 +13,7 @@ from tensift._warnings import warn_user
 from tensift.base._intake import MomentsOfChunk
 from tensift.gram import GramTensor, Moments, Orientation
 from tensift.sources import Source
+from tensift.sources._thinned import ThinnedSamples
 
 __all__ = ["MomentsInPasses", "passes_for"]
 
@@ -38,6 +39,8 @@ class MomentsInPasses(Moments):
         Whether to show progress.
     n_jobs : int or None
         Workers.
+    rows : ThinnedSamples, optional
+        Takes in samples as they are read for the first time.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class MomentsInPasses(Moments):
         orientation: Orientation,
         blocks: list[slice],
         *,
+        rows: ThinnedSamples | None = None,
         verbose: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -53,7 +57,7 @@ class MomentsInPasses(Moments):
         self.blocks = blocks
         self.source: Source | None = source
         self._verbose, self._n_jobs = verbose, n_jobs
-        first = self._collect(blocks[0])
+        first = self._collect(blocks[0], rows)
         self.count, self.peak = first.count, first.peak
         self.mean, self._squares = first.mean, first._squares
         self._known: tuple[slice, GramTensor] | None = (blocks[0], first.gram())
@@ -78,11 +82,11 @@ class MomentsInPasses(Moments):
         """Keep neither the samples nor Gram matrices."""
         self.source, self._known = None, None
 
-    def _collect(self, block: slice) -> Moments:
+    def _collect(self, block: slice, rows: ThinnedSamples | None = None) -> Moments:
         if self.source is None:
             raise ValueError(why_not_kept("the samples"))
         measure = MomentsOfChunk(self.orientation, block)
-        return self.source.moments(measure, verbose=self._verbose, n_jobs=self._n_jobs)
+        return self.source.moments(measure, verbose=self._verbose, n_jobs=self._n_jobs, rows=rows)
 
 
 def passes_for(

@@ -22,6 +22,7 @@ from tensift.sources._ahead import ahead
 from tensift.sources._resume import PassCheckpoint
 from tensift.sources._rows import Rows
 from tensift.sources._source import Source
+from tensift.sources._thinned import ThinnedSamples
 
 __all__ = ["Chunk", "ChunkedSource", "StoredSource", "chunk_bytes"]
 
@@ -85,6 +86,7 @@ class ChunkedSource(Source):
         *,
         verbose: bool = False,
         n_jobs: int | None = None,
+        rows: ThinnedSamples | None = None,
         kept: PassCheckpoint | None = None,
     ) -> Moments:
         """The moments of all samples, of which there are never two sets in memory."""
@@ -97,6 +99,8 @@ class ChunkedSource(Source):
             for number, chunk in enumerate(self._watched(start, "reading samples", verbose)):
                 with located(chunk):
                     measure.add_more(moments, chunk.samples, pool)  # type: ignore[attr-defined]
+                if rows is not None:
+                    rows.add(chunk.samples)
                 if kept is not None:
                     kept.note(chunk)
                 # At places that do not depend on time: what is added together is so every time.

@@ -19,6 +19,7 @@ from tensift.gram import Moments
 from tensift.sources._dask_moments import DaskMoments, merged
 from tensift.sources._dask_tasks import gather
 from tensift.sources._source import Source
+from tensift.sources._thinned import ThinnedSamples
 
 __all__ = ["DaskSource", "dask_array_of"]
 
@@ -88,10 +89,24 @@ class DaskSource(Source):
         *,
         verbose: bool = False,
         n_jobs: int | None = None,
+        rows: ThinnedSamples | None = None,
     ) -> Moments:
         """The moments of all samples, whose Gram tensor stays on the workers."""
         title = "reading samples"
-        return DaskMoments(self._reduction(measure, merged, title), self._watch(title, verbose))
+        whole = self._reduction(measure, merged, title)
+        moments = DaskMoments(whole, self._watch(title, verbose))
+        if rows is not None:
+            first, stride = rows.next_rows(moments.count)
+            rows.add_rows(self._every(first, stride), moments.count)
+        return moments
+
+    def _every(self, first: int, stride: int) -> NDArray:
+        """Every so many-th sample from the first on, brought here."""
+        array = self._array
+        if self.n_samples is None:
+            array = type(array)(array.dask, array.name, array.chunks, meta=array._meta)
+            array.compute_chunk_sizes()
+        return np.asarray(array[first::stride].compute())
 
     def map(self, function: Callable[[NDArray], NDArray]) -> Any:
         """A lazy array with what a function of samples gives for every chunk."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.gram import Moments
+from tensift.sources._thinned import ThinnedSamples
 
 __all__ = ["Source", "source_of"]
 
@@ -59,18 +60,19 @@ class Source(ABC):
         never its second. The order of merging depends on the chunks alone.
         """
 
+    @abstractmethod
     def moments(
         self,
         measure: Callable[[NDArray], Moments],
         *,
         verbose: bool = False,
         n_jobs: int | None = None,
+        rows: ThinnedSamples | None = None,
     ) -> Moments:
         """The moments of all samples, of which `measure` gives those of a chunk.
 
-        `n_jobs` is for sources that are read in this process.
+        `n_jobs` is for sources that are read in this process. `rows` takes in the samples, too.
         """
-        return self.reduce(measure, Moments.merge, title="reading samples", verbose=verbose)
 
     @abstractmethod
     def map(self, function: Callable[[NDArray], NDArray]) -> Any:
