@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "count_or_share",
@@ -12,6 +14,7 @@ __all__ = [
     "mode_or_none",
     "names",
     "non_negative",
+    "or_auto",
     "positive_int",
     "transform_names",
 ]
@@ -41,6 +44,22 @@ def non_negative(text: str) -> float:
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of zero or more")
     return value
+
+
+def or_auto(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Values of some kind, or "auto"."""
+
+    def parsed(text: str) -> Any:
+        if text == "auto":
+            return text
+        try:
+            return kind(text)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentTypeError(f"{error}, nor 'auto'") from None
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number, nor 'auto'") from None
+
+    return parsed
 
 
 def positive_int(text: str) -> int:

@@ -14,6 +14,7 @@ from tensift._warnings import warn_user
 from tensift.cli._arguments import (
     count_or_share,
     non_negative,
+    or_auto,
     positive_int,
     transform_names,
 )
@@ -37,20 +38,22 @@ def add_method_arguments(group: Any) -> None:
         help="how many features to keep (100), or which share of them (0.1)",
     )
     group.add_argument(
-        "--orientation", type=int, metavar="MODE", default=0,
-        help="the mode that is reconstructed (default: 0)",
+        "--orientation", type=or_auto(int), metavar="MODE|auto", default=0,
+        help="the mode that is reconstructed; auto tries all (default: 0)",
     )  # fmt: skip
     group.add_argument(
         "--transform", type=transform_names, metavar="NAME|FILE.npy", default=["identity"],
         help="identity, dft, dct, haar, eigen, random or a matrix in a .npy file; separated by "
-        "commas, one for each other mode (default: identity)",
+        "commas, one for each other mode; auto tries some (default: identity)",
     )  # fmt: skip
     group.add_argument(
-        "--lam", type=non_negative, default=10.0, help="weight of the column norms (default: 10)"
-    )
+        "--lam", type=or_auto(non_negative), default="auto",
+        help="weight of the column norms; auto chooses without labels (default: auto)",
+    )  # fmt: skip
     group.add_argument(
-        "--eta", type=non_negative, default=10.0, help="weight of the trace (default: 10)"
-    )
+        "--eta", type=or_auto(non_negative), default="auto",
+        help="weight of the trace; auto as for --lam (default: auto)",
+    )  # fmt: skip
     group.add_argument(
         "--penalty", choices=("absolute", "relative"), default="absolute",
         help="take --lam and --eta as they stand, or as fractions of the values above which no "

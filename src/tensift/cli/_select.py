@@ -158,7 +158,7 @@ def _summarise(
 ) -> None:
     shape = dataset.feature_shape
     all_names = ModeNames(shape, dataset.dims, dataset.coords)
-    mode = selector.orientation % len(shape)
+    mode = selector.orientation_
     p, q = len(selector.n_iter_), shape[mode]
     console.say(
         f"input     {arguments.input}: {dataset.n_samples} samples of {format_shape(shape)}"
@@ -170,6 +170,8 @@ def _summarise(
         f"{selector.n_samples_seen_} samples; {selector.n_iter_.min()} to "
         f"{selector.n_iter_.max()} steps"
     )
+    for reason in selector.choice_.reasons:
+        console.say(f"chosen    {reason}")
     kept = int(selector.get_support().sum())
     kind = "elements" if selector.feature_mode is None else names.title(0) + " indices"
     console.say(f"selected  {kept} of {selector.scores_.size} {kind}; the best:")

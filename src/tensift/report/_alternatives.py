@@ -53,21 +53,14 @@ def make_alternatives(
     sizes = selector.feature_shape_
     if len(sizes) < 2:
         return {}
-    own = selector.get_params()["transform"]
+    own = {transform.name for transform in selector._moments.orientation.transforms}
     work = [math.prod(sizes) * size**2 for size in sizes]
     most = max(work[selector.orientation_], _MOST_WORK)
     made = {}
     for orientation in range(len(sizes)):
         for transform in transforms:
-            same = orientation == selector.orientation_ and _is_all(own, transform)
+            same = orientation == selector.orientation_ and own == {transform}
             if work[orientation] <= most and not same:
                 copy = clone(selector).set_params(orientation=orientation, transform=transform)
                 made[f"orientation {orientation}, {transform}"] = copy
     return made
-
-
-def _is_all(spec: object, name: str) -> bool:
-    """Whether a transform is the named one along all modes."""
-    if isinstance(spec, list):
-        return all(_is_all(part, name) for part in spec)
-    return isinstance(spec, str) and spec == name

@@ -85,8 +85,8 @@ def choose_penalties(
 
     def penalties(fraction: float) -> tuple[float, float]:
         return (
-            fraction * critical.lam if lam is None else lam,
-            fraction * critical.eta if eta is None else eta,
+            _rounded(fraction * critical.lam) if lam is None else lam,
+            _rounded(fraction * critical.eta) if eta is None else eta,
         )
 
     fraction: float | None = FIRST_FRACTION
@@ -104,6 +104,11 @@ def choose_penalties(
     reason = _reason(chosen, (lam is None, eta is None), fraction, shares)
     found = np.array([shares[one] for one in tried])
     return solution, PenaltyChoice(*chosen, fraction, tried, found, _SHARE, reason)
+
+
+def _rounded(value: float) -> float:
+    """Three digits: the rounding of sums, which depends on chunks, shall not be in them."""
+    return float(f"{value:.3g}")
 
 
 def _value(fraction: float, shares: dict[float, float]) -> tuple[bool, float]:
@@ -127,7 +132,8 @@ def _next_fraction(shares: dict[float, float]) -> float | None:
         return None
     way = (shares[low] - _SHARE) / (shares[low] - shares[high])
     way = min(max(way, 0.1), 0.9)
-    return math.exp((1 - way) * math.log(low) + way * math.log(high))
+    between = _rounded(math.exp((1 - way) * math.log(low) + way * math.log(high)))
+    return between if low < between < high else None
 
 
 def _reason(

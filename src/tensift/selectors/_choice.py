@@ -33,6 +33,10 @@ class AutomaticChoice:
     penalties: PenaltyChoice | None = None
     orientation: OrientationChoice | None = None
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why, in words, one for each thing that was chosen."""
+        return [part.reason for part in (self.orientation, self.penalties) if part is not None]
+
     def __str__(self) -> str:
-        parts = [part.reason for part in (self.orientation, self.penalties) if part is not None]
-        return "\n".join(parts) or "nothing was left to choose"
+        return "\n".join(self.reasons) or "everything was given"

@@ -1,0 +1,181 @@
+"""Penalties, orientation and transform that are chosen without labels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from tensift import STPCASelector, collect_moments
+from tensift.datasets import load_digits
+
+DIGITS = load_digits()
+RNG = np.random.default_rng(0)
+
+
+def smooth(n=40, shape=(6, 5), seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, *shape))
+    for axis in range(1, X.ndim):
+        X = np.cumsum(X, axis=axis)
+    return X
+
+
+def share_explained(selector, X):
+    """What operators explain net of the penalties, from the definition of the objective."""
+    samples = X / np.abs(X).max()
+    samples = samples - samples.mean(axis=0)
+    slices = np.moveaxis(samples, 1 + selector.orientation_, 1)
+    slices = slices.reshape(len(X), slices.shape[1], -1)
+    objective = energy = 0.0
+    for j, A in enumerate(selector.operators_):
+        Xj = slices[:, :, j].T
+        energy += np.sum(Xj**2)
+        objective += np.sum((Xj - A @ Xj) ** 2)
+        objective += selector.lam_ * np.linalg.norm(A, axis=0).sum()
+        objective += selector.eta_ * np.trace(A)
+    return 1 - objective / energy
+
+
+@pytest.mark.parametrize("solver", ["paper", "exact"])
+@pytest.mark.parametrize("orientation", [0, 1])
+@pytest.mark.parametrize("X", [DIGITS.data[::4], smooth(), smooth(8, (12, 3))])
+def test_operators_explain_three_quarters_of_the_energy(X, orientation, solver):
+    selector = STPCASelector(5, orientation=orientation, solver=solver).fit(X)
+    assert share_explained(selector, X) == pytest.approx(0.75, abs=0.035)
+    choice = selector.choice_.penalties
+    assert choice.shares[choice.tried.searchsorted(choice.fraction)] == pytest.approx(
+        share_explained(selector, X), abs=2e-3
+    )
+    assert np.all(np.diff(choice.shares) < 0)  # never more under larger penalties
+    assert (choice.lam, choice.eta) == (selector.lam_, selector.eta_)
+    assert len(choice.tried) <= 12
+    given = STPCASelector(
+        5, orientation=orientation, solver=solver, lam=selector.lam_, eta=selector.eta_
+    ).fit(X)
+    assert_array_equal(given.scores_, selector.scores_)
+    assert_array_equal(given.ranking_, selector.ranking_)
+    assert str(given.choice_) == "everything was given"
+
+
+def test_labels_change_nothing():
+    X, labels = DIGITS.data[:300], DIGITS.labels[:300]
+    auto = STPCASelector(20, orientation="auto", transform="auto")
+    fitted = [clone(auto).fit(X, y) for y in (None, labels, RNG.permutation(labels))]
+    for other in fitted[1:]:
+        assert_array_equal(other.ranking_, fitted[0].ranking_)
+        assert str(other.choice_) == str(fitted[0].choice_)
+
+
+def test_penalties_grow_with_the_square_of_the_scale():
+    X = smooth()
+    one = STPCASelector(5, scale=None, solver="exact").fit(X)
+    # 1024 scales without rounding; penalties have three digits of their own.
+    other = STPCASelector(5, scale=None, solver="exact").fit(1024 * X)
+    assert other.lam_ / one.lam_ == pytest.approx(1024**2, rel=0.02)
+    assert_array_equal(other.get_support(), one.get_support())
+
+
+def test_one_penalty_can_be_given():
+    X = smooth()
+    selector = STPCASelector(5, lam=0.5).fit(X)
+    assert selector.lam_ == 0.5
+    assert share_explained(selector, X) == pytest.approx(0.75, abs=0.035)
+    assert "lam" not in selector.choice_.penalties.reason
+    selector = STPCASelector(5, eta=0.01, penalty="relative", solver="exact").fit(X)
+    assert share_explained(selector, X) == pytest.approx(0.75, abs=0.035)
+    assert "eta" not in selector.choice_.penalties.reason
+
+
+def test_a_penalty_that_leaves_nothing_to_choose_is_said():
+    selector = STPCASelector(5, lam=1e6, solver="exact").fit(smooth())
+    assert "no smaller fraction" in selector.choice_.penalties.reason
+    assert selector.eta_ == selector.choice_.penalties.eta
+
+
+def test_chunks_give_the_penalties_of_all_samples():
+    X = smooth(60)
+    whole = STPCASelector(5).fit(X)
+    chunked = STPCASelector(5)
+    for chunk in np.array_split(X, 7):
+        chunked.partial_fit(chunk)
+    assert (chunked.lam_, chunked.eta_) == (whole.lam_, whole.eta_)
+    assert_allclose(chunked.scores_, whole.scores_, rtol=1e-8, atol=1e-10)
+    assert chunked.choice_.penalties.fraction == whole.choice_.penalties.fraction
+
+
+def test_penalties_are_set_anew_by_every_fit():
+    selector = STPCASelector(5).fit(smooth())
+    first = selector.lam_
+    selector.partial_fit(100 * smooth(seed=1))
+    assert selector.lam_ != first
+
+
+@pytest.mark.parametrize("feature_mode", [None, 1])
+def test_the_orientation_that_is_kept_selects_what_varies_most(feature_mode):
+    X = smooth(50, (6, 7)) * np.linspace(1, 3, 7)
+    selector = STPCASelector(4, orientation="auto", feature_mode=feature_mode).fit(X)
+    variance = X.var(axis=0)
+    variance = variance.ravel() if feature_mode is None else variance.sum(axis=0)
+    choice = selector.choice_.orientation
+    for (orientation, transform), found in zip(choice.candidates, choice.variances, strict=True):
+        assert transform == "identity"
+        tried = STPCASelector(
+            4, orientation=orientation, feature_mode=feature_mode, lam=0.01, eta=0.01,
+            penalty="relative",
+        ).fit(X)  # fmt: skip
+        mean = variance[tried.get_support()].mean() / variance.mean()
+        assert found == pytest.approx(mean)
+    assert choice.chosen == np.argmax(choice.variances)
+    assert selector.orientation_ == choice.candidates[choice.chosen][0]
+    alone = STPCASelector(4, orientation=selector.orientation_, feature_mode=feature_mode).fit(X)
+    assert_array_equal(alone.ranking_, selector.ranking_)
+    assert (alone.lam_, alone.eta_) == (selector.lam_, selector.eta_)
+    assert selector.get_params()["orientation"] == "auto"
+
+
+def test_transforms_are_tried_along_all_other_modes():
+    X = smooth(30, (4, 3, 4))
+    selector = STPCASelector(4, orientation=1, transform="auto", lam=1, eta=1).fit(X)
+    names = [transform for _, transform in selector.choice_.orientation.candidates]
+    assert names == ["identity", "dct", "haar", "eigen"]
+    chosen = names[selector.choice_.orientation.chosen]
+    alone = STPCASelector(4, orientation=1, transform=chosen, lam=1, eta=1).fit(X)
+    assert_array_equal(alone.scores_, selector.scores_)
+    rows = STPCASelector(4, orientation="auto", transform="auto").fit(X.reshape(30, -1))
+    assert rows.choice_.orientation.candidates == [(0, "identity")]
+
+
+def test_rows_with_a_shape_try_its_modes():
+    X = smooth(30, (4, 5))
+    rows = STPCASelector(4, orientation="auto", feature_shape=(4, 5)).fit(X.reshape(30, -1))
+    tensors = STPCASelector(4, orientation="auto").fit(X)
+    assert_array_equal(rows.ranking_, tensors.ranking_)
+
+
+def test_what_needs_all_samples_is_refused_without_them():
+    X = smooth()
+    auto = STPCASelector(4, orientation="auto")
+    with pytest.raises(ValueError, match=r"orientation='auto'.*partial_fit.*use fit"):
+        auto.partial_fit(X)
+    with pytest.raises(ValueError, match=r"X is Moments.*'auto' needs samples"):
+        auto.fit(collect_moments(X))
+    with pytest.raises(ValueError, match="several times, but X is an iterator"):
+        auto.fit(iter([X[:20], X[20:]]))
+    with pytest.raises(ValueError, match=r"lam.*'auto'"):
+        STPCASelector(4, lam="automatic").fit(X)
+    with pytest.raises(ValueError, match="minimum of 2"):
+        auto.fit(X[:1])
+
+
+def test_wherever_slices_are_the_same_penalties_are_chosen():
+    dask_array = pytest.importorskip("dask.array")
+    X = smooth(40, (6, 5))
+    whole = STPCASelector(4).fit(X)
+    lazy = STPCASelector(4).fit(dask_array.from_array(X, chunks=(7, 6, 5)))
+    assert (lazy.lam_, lazy.eta_) == (whole.lam_, whole.eta_)
+    assert_allclose(lazy.choice_.penalties.shares, whole.choice_.penalties.shares, rtol=1e-9)
+    xp = pytest.importorskip("array_api_strict")
+    device = STPCASelector(4, orientation="auto").fit(xp.asarray(X))
+    on_host = STPCASelector(4, orientation="auto").fit(X)
+    assert device.orientation_ == on_host.orientation_
+    assert device.lam_ == on_host.lam_
