@@ -17,7 +17,14 @@ from tensift._threads import one_blas_thread
 from tensift.algebra import ModeTransform
 from tensift.gram import Moments
 from tensift.sources._dask_moments import DaskMoments, merged
-from tensift.sources._dask_tasks import gather
+from tensift.sources._dask_rows import (
+    MomentsAndPicked,
+    Picker,
+    merged_with_picked,
+    moments_alone,
+    picked_alone,
+)
+from tensift.sources._dask_tasks import cluster, gather, keep
 from tensift.sources._source import Source
 from tensift.sources._thinned import ThinnedSamples
 
@@ -91,21 +98,41 @@ class DaskSource(Source):
         n_jobs: int | None = None,
         rows: ThinnedSamples | None = None,
     ) -> Moments:
-        """The moments of all samples, whose Gram tensor stays on the workers."""
+        """The moments of all samples, whose Gram tensor stays on the workers.
+
+        Samples that `rows` keeps come along; where chunks have unknown lengths, by a second pass.
+        """
         title = "reading samples"
-        whole = self._reduction(measure, merged, title)
-        moments = DaskMoments(whole, self._watch(title, verbose))
-        if rows is not None:
-            first, stride = rows.next_rows(moments.count)
-            rows.add_rows(self._every(first, stride), moments.count)
+        watch = self._watch(title, verbose)
+        if rows is None:
+            return DaskMoments(self._reduction(measure, merged, title), watch)
+        from dask import delayed
+
+        lengths = None if self.n_samples is None else self._array.chunks[0]
+        picker = Picker(None) if lengths is None else Picker.of(rows, lengths)
+        root = self._reduction(measure, merged_with_picked, title, picker)
+        if cluster() is None:
+            (found,) = gather([root], watch=watch)
+            picked = found.picked
+            whole = delayed(found.moments, name=f"{root.key}-moments", traverse=False)
+        else:
+            (root,) = keep([root])
+            (picked,) = gather([delayed(picked_alone, pure=True)(root)])
+            whole = delayed(moments_alone, pure=True)(root)
+        moments = DaskMoments(whole)
+        if lengths is None:
+            found_lengths = tuple(picked.get(k, 0) for k in range(self._array.numblocks[0]))
+            taken = self._every(*rows.next_rows(moments.count), found_lengths)
+        else:
+            taken = np.concatenate([picked[number] for number in sorted(picked)])
+        rows.add_rows(taken, moments.count)
         return moments
 
-    def _every(self, first: int, stride: int) -> NDArray:
-        """Every so many-th sample from the first on, brought here."""
+    def _every(self, first: int, stride: int, lengths: tuple[int, ...]) -> NDArray:
+        """Every so many-th sample from the first on, brought here, by the lengths of chunks."""
         array = self._array
-        if self.n_samples is None:
-            array = type(array)(array.dask, array.name, array.chunks, meta=array._meta)
-            array.compute_chunk_sizes()
+        chunks = (lengths, *array.chunks[1:])
+        array = type(array)(array.dask, array.name, chunks, meta=array._meta)
         return np.asarray(array[first::stride].compute())
 
     def map(self, function: Callable[[NDArray], NDArray]) -> Any:
@@ -128,17 +155,23 @@ class DaskSource(Source):
             name=f"transform-{token}",
         )
 
-    def _reduction(self, measure: Callable, merge: Callable, title: str) -> Any:
+    def _reduction(
+        self, measure: Callable, merge: Callable, title: str, picker: Picker | None = None
+    ) -> Any:
         """The task at the root of a tree of pairs, whose shape depends on the chunks alone."""
         from dask import delayed
 
-        token = self._token(measure)
+        token = self._token(measure, picker)
+        also: dict[str, Any] = {}
+        if picker is not None:
+            also["picker"] = delayed(picker, name=f"picker-{token}", traverse=False)
         chunks = self._array.map_blocks(
-            _measure,
+            _measure if picker is None else _measure_and_pick,
             measure=delayed(measure, name=f"measure-{token}", traverse=False),
             dtype=object,
             meta=np.empty((0,) * self._array.ndim, object),
             name=f"{_slug(title)}-{token}",
+            **also,
         )
         nodes = list(chunks.to_delayed().ravel())
         pair = delayed(_merge, pure=True, traverse=False)
@@ -154,12 +187,12 @@ class DaskSource(Source):
             return None
         return _Count(progress_bar(title, self._array.numblocks[0]), _slug(title))
 
-    def _token(self, function: Callable) -> str:
-        """Names the function on these data: equal for equal ones, in whatever process."""
+    def _token(self, *functions: Callable | None) -> str:
+        """Names functions on these data: equal for equal ones, in whatever process."""
         from dask.base import tokenize
 
         _register_tokens()
-        return tokenize(self._array.name, function)
+        return tokenize(self._array.name, *functions)
 
 
 def _with_whole_samples(array: Any) -> Any:
@@ -214,6 +247,17 @@ def _measure(chunk: Any, measure: Callable[[NDArray], Measured]) -> Measured | N
     _refuse_masked(chunk)
     with one_blas_thread():
         return measure(chunk)
+
+
+def _measure_and_pick(
+    chunk: Any,
+    measure: Callable[[NDArray], Moments],
+    picker: Picker,
+    block_id: tuple[int, ...],
+) -> MomentsAndPicked | None:
+    moments = _measure(chunk, measure)
+    number = block_id[0]
+    return None if moments is None else MomentsAndPicked(moments, {number: picker(chunk, number)})
 
 
 def _merge(merge: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
