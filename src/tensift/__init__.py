@@ -26,6 +26,7 @@ from tensift.selectors import (
     list_selectors,
     stpca_path,
 )
+from tensift.stability import StabilitySelection, stability_selection
 
 __all__ = [
     "CPUFS",
@@ -47,6 +48,7 @@ __all__ = [
     "SelectionPath",
     "SelectorComparison",
     "SparseTensorPCA",
+    "StabilitySelection",
     "TensorPCA",
     "VarianceSelector",
     "__version__",
@@ -56,5 +58,6 @@ __all__ = [
     "datasets",
     "list_selectors",
     "metrics",
+    "stability_selection",
     "stpca_path",
 ]

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from tensift.selectors import SelectorInfo, TensorSelector, list_selectors
 
-__all__ = ["Method", "Selectors", "resolve_methods"]
+__all__ = ["Method", "Selectors", "is_random", "resolve_methods"]
 
 Selectors = str | Iterable[str | TensorSelector] | Mapping[str, str | TensorSelector] | None
 
@@ -123,11 +123,15 @@ def _of_estimator(
 ) -> Method:
     estimator = clone(selector)
     estimator.set_params(n_features_to_select=n_features, feature_mode=feature_mode)
-    known = [info for info in list_selectors() if info.selector is type(selector)]
+    return Method(name or type(selector).__name__, estimator, is_random(estimator))
+
+
+def is_random(estimator: Any) -> bool:
+    """Whether a result depends on a seed that the estimator was not given, as far as is known."""
     parameters = estimator.get_params(deep=False)
     unseeded = "random_state" in parameters and parameters["random_state"] is None
-    random = unseeded and (not known or known[0].random)
-    return Method(name or type(selector).__name__, estimator, random)
+    known = [info for info in list_selectors() if info.selector is type(estimator)]
+    return unseeded and (not known or known[0].random)
 
 
 def _plain(name: str) -> str:

@@ -14,6 +14,7 @@ from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
 from tensift.plotting._selected_features import SelectedFeaturesDisplay
 from tensift.plotting._selection import SelectionDisplay
+from tensift.plotting._stability import StabilityDisplay
 
 __all__ = [
     "ChannelRankingDisplay",
@@ -30,4 +31,5 @@ __all__ = [
     "ScoreMapDisplay",
     "SelectedFeaturesDisplay",
     "SelectionDisplay",
+    "StabilityDisplay",
 ]

@@ -36,6 +36,8 @@ class ScoreMapDisplay:
         The names of the modes.
     coords : mapping of str to array-like, optional
         The names along a mode, by the mode's name.
+    quantity : str, default="score"
+        What the numbers are, for the axis or the colour bar.
 
     Attributes
     ----------
@@ -64,10 +66,12 @@ class ScoreMapDisplay:
         *,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
+        quantity: str = "score",
     ) -> None:
         self.scores = np.asarray(scores)
         self.dims = dims
         self.coords = coords
+        self.quantity = quantity
 
     @classmethod
     def from_estimator(
@@ -132,7 +136,7 @@ class ScoreMapDisplay:
         if any(len(names.label(0, int(i))) > 4 for i in positions[:_MOST_BARS]):
             self.ax_.tick_params(axis="x", rotation=45)
         self.ax_.set_ylim(bottom=0)
-        self.ax_.set_ylabel("score")
+        self.ax_.set_ylabel(self.quantity)
         tidy(self.ax_)
 
     def _plot_images(self, ax: Axes, panels: Panels) -> None:
@@ -149,7 +153,7 @@ class ScoreMapDisplay:
                 aspect=panels.aspect,
                 interpolation="nearest",
             )
-        label = "score" if not panels.note else f"score ({panels.note})"
+        label = self.quantity if not panels.note else f"{self.quantity} ({panels.note})"
         bar = axes[0].figure.colorbar(drawn, ax=axes, label=label, shrink=0.85, pad=0.02)
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=0)
