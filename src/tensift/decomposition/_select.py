@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
 from sklearn.utils.validation import check_is_fitted
 
+from tensift.base import thinned
 from tensift.decomposition._base import TensorDecomposition
 from tensift.decomposition._sparse_tensor_pca import SparseTensorPCA
 from tensift.selectors import TensorSelector
@@ -28,8 +29,12 @@ class SelectFromDecomposition(TensorSelector):
     estimator : SparseTensorPCA, TensorPCA or None, default=None
         The decomposition, which is cloned and fitted; None means ``SparseTensorPCA()``. To choose
         among features, let it be sparse with ``sparsity="features"`` or "entries".
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`tensift.selectors.rank_diverse`).
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is one, scored by
         the sum over its elements.
@@ -45,6 +50,10 @@ class SelectFromDecomposition(TensorSelector):
     ranking_ : ndarray of int
         Flat row-major feature indices, best first. Equal scores are ordered by the features'
         standard deviations, then by index.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_, n_features_in_
         As in `STPCASelector`.
 
@@ -67,13 +76,15 @@ class SelectFromDecomposition(TensorSelector):
     def __init__(
         self,
         estimator: TensorDecomposition | None = None,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
@@ -105,7 +116,8 @@ class SelectFromDecomposition(TensorSelector):
                 f"{self.feature_shape_}; give feature_shape to SelectFromDecomposition"
             )
         self.estimator_ = estimator.fit(samples)
-        self._set_scores(estimator.scores_, ties=Scoring.spread_of(estimator._moments))
+        spread = Scoring.spread_of(estimator._moments)
+        self._set_scores(estimator.scores_, spread, thinned(samples))
         return self
 
     def score(self, X: ArrayLike, y: Any = None) -> float:

@@ -4,7 +4,9 @@ from tensift.selectors._auto_orientation import OrientationChoice
 from tensift.selectors._auto_penalties import PenaltyChoice
 from tensift.selectors._base import TensorSelector
 from tensift.selectors._choice import AutomaticChoice
+from tensift.selectors._count import SuggestedCount
 from tensift.selectors._cpufs import CPUFS, CPUFSnn
+from tensift.selectors._diverse import explained_energy, rank_diverse
 from tensift.selectors._laplacian_score import LaplacianScore
 from tensift.selectors._mcfs import MCFS
 from tensift.selectors._mspca import MSPCA
@@ -43,9 +45,12 @@ __all__ = [
     "STPCASelector",
     "SelectionPath",
     "SelectorInfo",
+    "SuggestedCount",
     "TensorSelector",
     "VarianceSelector",
+    "explained_energy",
     "list_selectors",
+    "rank_diverse",
     "rank_features",
     "stpca_path",
 ]

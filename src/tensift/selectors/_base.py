@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
@@ -28,6 +28,9 @@ from tensift._namespace import (
 from tensift._warnings import warn_user
 from tensift.base import TensorEstimator, check_finite, check_finite_on_device, n_axes
 from tensift.base._lazy import lazy_source
+from tensift.selectors._count import SuggestedCount, suggested_count
+from tensift.selectors._covariances import RowCovariances
+from tensift.selectors._diverse import DiverseOrder, EnergyCurve, ScoreOrder
 from tensift.selectors._keep_on_device import (
     keep_on_device,
     put_back_on_device,
@@ -47,7 +50,9 @@ class TensorSelector(SelectorMixin, TensorEstimator):
     along mode ``k`` (a channel, a band). Rows in, rows out: 2-D samples stay 2-D in `transform`.
 
     A subclass has the parameters ``n_features_to_select``, ``feature_mode`` and ``feature_shape``
-    and calls `_set_scores` at the end of its ``fit``.
+    and calls `_set_scores` at the end of its ``fit``. If it hands over samples there, too, it can
+    have ``selection``, the choice between the features with the best scores ("top") and features
+    with good scores that do not repeat one another ("diverse"), and a number of features "auto".
 
     Examples
     --------
@@ -77,12 +82,17 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         "n_features_to_select": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
+            StrOptions({"auto"}),
         ],
+        "selection": [StrOptions({"top", "diverse"})],
         "feature_mode": [None, Integral],
     }
 
-    n_features_to_select: int | float
+    n_features_to_select: Any  # a number, a share, or "auto"
+    selection: str = "top"  # of those without such a parameter
     feature_mode: int | None
+    explained_energy_: Any
+    suggested_count_: SuggestedCount
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -101,24 +111,66 @@ class TensorSelector(SelectorMixin, TensorEstimator):
 
     # Scores and ranking
 
-    def _set_scores(self, scores: NDArray, ties: NDArray) -> None:
-        """Store scores of all elements as scores of features, and rank those."""
-        mode = self._mode_of_features()
-        self._set_feature_scores(pool_elements(scores, mode), [pool_elements(ties, mode)])
+    def _set_scores(self, scores: NDArray, ties: NDArray, rows: Any = None) -> None:
+        """Store scores of all elements as scores of features, and rank those.
 
-    def _set_feature_scores(self, scores: NDArray, ties: Sequence[NDArray]) -> None:
-        """Store scores of features, and rank them."""
+        `rows` are samples, all or some evenly spaced ones (`tensift.base.thinned`), from which
+        features are known to be alike.
+        """
+        mode = self._mode_of_features()
+        self._set_feature_scores(pool_elements(scores, mode), [pool_elements(ties, mode)], rows)
+
+    def _set_feature_scores(
+        self, scores: NDArray, ties: Sequence[NDArray], rows: Any = None
+    ) -> None:
+        """Store scores of features, and rank them; `rows` may be their covariances, too."""
         self.scores_ = scores
-        self.ranking_ = rank_features(scores, ties)
-        total = math.prod(scores.shape)
-        if self.n_features_to_select > total:
+        self.__dict__.pop("explained_energy_", None)
+        self.__dict__.pop("suggested_count_", None)
+        total, wanted = math.prod(scores.shape), self.n_features_to_select
+        if wanted != "auto" and wanted > total:
             warn_user(
-                f"n_features_to_select={self.n_features_to_select} is more than the {total} "
-                "features there are; all are kept"
+                f"n_features_to_select={wanted} is more than the {total} features there are; all "
+                "are kept"
             )
+        if self.selection == "top" and wanted != "auto":
+            self.ranking_ = rank_features(scores, ties)
+        else:
+            self._rank_by_samples(scores, ties, rows)
+        self.n_features_ = self._n_selected(total)
+
+    def _rank_by_samples(self, scores: NDArray, ties: Sequence[NDArray], rows: Any) -> None:
+        """Rank features by what they explain of one another, or learn how many are needed."""
+        if rows is None:
+            raise ValueError(
+                f"selection={self.selection!r} and n_features_to_select="
+                f"{self.n_features_to_select!r} ask what features explain of one another, which "
+                f"{type(self).__name__} does not know; use selection='top' and a number"
+            )
+        known = is_device_array(rows) or isinstance(rows, np.ndarray)
+        covariances = RowCovariances(rows, self._mode_of_features()) if known else rows
+        order: ScoreOrder | DiverseOrder
+        if self.selection == "top":
+            order = ScoreOrder(scores, ties)
+        else:
+            order = DiverseOrder(covariances, scores, ties)
+        total = math.prod(scores.shape)
+        if self.n_features_to_select == "auto":
+            self.suggested_count_, curve = suggested_count(covariances, order, total)
+        else:
+            first = order.extend(self._n_selected(total))
+            curve = EnergyCurve(covariances).extended(first)
+        self.explained_energy_ = curve
+        self.ranking_ = order.ranking()
 
     def _n_selected(self, total: int) -> int:
         wanted = self.n_features_to_select
+        if wanted == "auto":
+            if "suggested_count_" not in vars(self):
+                raise ValueError(
+                    "n_features_to_select='auto' was set after fit, which has to know it; fit again"
+                )
+            return self.suggested_count_.count
         return min(int(wanted), total) if wanted >= 1 else max(1, round(wanted * total))
 
     def _get_support_mask(self) -> Any:

@@ -33,8 +33,12 @@ class CPUFS(VectorisedSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_clusters : int, default=10
         Clusters ``c``: the CP rank and the number of classifiers, at most the number of samples.
         The authors take the true number of classes. Nothing in the method tells it; the default is
@@ -83,6 +87,10 @@ class CPUFS(VectorisedSelector):
         Of the run with the lowest objective: the last value, all values, their number, the step.
     factors_, sample_factor_, pseudo_labels_, classifiers_
         Of the same run: arrays ``A_i (d_i, c)``, ``C (n, c)``, ``F (n, c)``, ``U_i (c, d_i)``.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     n_features_in_, feature_shape_
         The number of elements of a sample, and its shape.
 
@@ -148,8 +156,9 @@ class CPUFS(VectorisedSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         n_clusters: int = 10,
         n_neighbors: int = 5,
         mu: float = 1.0,
@@ -168,6 +177,7 @@ class CPUFS(VectorisedSelector):
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
         self.mu = mu

@@ -29,8 +29,12 @@ class LaplacianScore(VectorisedSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_neighbors : int, default=5
         Samples that are joined to every sample.
     width : float or None, default=None
@@ -53,6 +57,10 @@ class LaplacianScore(VectorisedSelector):
         do not vary among samples with neighbours.
     ranking_ : ndarray of int
         Flat row-major feature indices, best first.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -84,8 +92,9 @@ class LaplacianScore(VectorisedSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         n_neighbors: int = 5,
         width: float | None = None,
         scale: str | None = "max",
@@ -93,6 +102,7 @@ class LaplacianScore(VectorisedSelector):
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_neighbors = n_neighbors
         self.width = width
         self.scale = scale

@@ -32,6 +32,9 @@ class MCFS(VectorisedSelector):
     ----------
     n_features_to_select : int or float in (0, 1), default=100
         How many features to keep, or which share of them.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_clusters : int, default=5
         The number of embeddings, for which the paper takes the number of clusters.
     n_neighbors : int, default=5
@@ -60,6 +63,10 @@ class MCFS(VectorisedSelector):
         The embeddings ``y``, with ``y' D y = 1``.
     weights_ : ndarray of shape (d, n_clusters)
         The weights ``a`` of the flattened features.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -102,6 +109,7 @@ class MCFS(VectorisedSelector):
         self,
         n_features_to_select: int | float = 100,
         *,
+        selection: str = "top",
         n_clusters: int = 5,
         n_neighbors: int = 5,
         n_nonzero: int | None = None,
@@ -111,6 +119,7 @@ class MCFS(VectorisedSelector):
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
         self.n_nonzero = n_nonzero

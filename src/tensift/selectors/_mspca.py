@@ -42,8 +42,12 @@ class MSPCA(VectorisedSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_components : int, sequence of int, or None, default=None
         Components of every mode, or of each. None: in each mode as few as hold 90% of its scatter,
         which is the habit of multilinear PCA.
@@ -83,6 +87,10 @@ class MSPCA(VectorisedSelector):
         That sum after every round.
     n_iter_ : int
         Rounds over the modes.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     n_features_in_, feature_shape_
         The number of elements of a sample, and its shape.
 
@@ -137,8 +145,9 @@ class MSPCA(VectorisedSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         n_components: int | Sequence[int] | None = None,
         alpha: float = 1.0,
         beta: float = 1.0,
@@ -149,6 +158,7 @@ class MSPCA(VectorisedSelector):
         tol: float = 1e-3,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_components = n_components
         self.alpha = alpha
         self.beta = beta

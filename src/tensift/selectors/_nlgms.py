@@ -37,6 +37,9 @@ class NLGMS(CountedSelector):
         first, is ``k``: another number is another problem, and what it selects need not contain
         what a smaller one selects. With `feature_mode` it is the number of elements that the
         features to keep have together.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_components : int or None, default=None
         The number of columns of ``W``, at most ``k``. None means five sixths of ``k``, as 250 for
         300 features in the authors' program.
@@ -95,6 +98,10 @@ class NLGMS(CountedSelector):
         met only in the limit.
     n_iter_ : int
         The number of iterations.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -146,6 +153,7 @@ class NLGMS(CountedSelector):
         self,
         n_features_to_select: int | float = 100,
         *,
+        selection: str = "top",
         n_components: int | None = None,
         lambda1: float = 100.0,
         lambda2: float = 100.0,
@@ -162,6 +170,7 @@ class NLGMS(CountedSelector):
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_components = n_components
         self.lambda1 = lambda1
         self.lambda2 = lambda2

@@ -40,6 +40,9 @@ class RNE(CountedSelector):
         How many features to keep, or which share of them. Unless `n_components` is given, the
         number is that of the columns of ``H``: another number is another problem, and what it
         selects need not contain what a smaller one selects.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_components : int or None, default=None
         The number of columns of ``H``. None: as many as features to keep, with `feature_mode` as
         many as those have elements. On channels of many elements that takes long; the published
@@ -92,6 +95,10 @@ class RNE(CountedSelector):
         The objective after every turn.
     n_iter_ : int
         The number of turns.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -147,6 +154,7 @@ class RNE(CountedSelector):
         self,
         n_features_to_select: int | float = 100,
         *,
+        selection: str = "top",
         n_components: int | None = None,
         n_neighbors: int = 5,
         alpha: float = 1e3,
@@ -162,6 +170,7 @@ class RNE(CountedSelector):
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.alpha = alpha

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
-from tensift.base import check_magnitude
+from tensift.base import check_magnitude, thinned
 from tensift.gram._moments import largest_modulus
 from tensift.selectors._base import TensorSelector
 from tensift.selectors._ranking import rank_features
@@ -25,7 +25,7 @@ class AllFeatures(TensorSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None, default=None
+    n_features_to_select : int, float, "auto" or None, default=None
         Ignored; here so that the selector can take the place of any other.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is one.
@@ -38,6 +38,8 @@ class AllFeatures(TensorSelector):
         1 for elements that vary, 0 for the others; with `feature_mode` their sums.
     ranking_ : ndarray of int
         Flat row-major feature indices, in order of the scores and then of the indices.
+    n_features_ : int
+        How many features there are.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -71,12 +73,12 @@ class AllFeatures(TensorSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float | None = None,
+        n_features_to_select: int | float | str | None = None,
         *,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
+        self.n_features_to_select = n_features_to_select
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
@@ -95,16 +97,19 @@ class AllFeatures(TensorSelector):
         -------
         self
         """
-        varies = (_spread_of_elements(self, X) > 0).astype(float)
+        varies = (_spread_of_elements(self, X)[0] > 0).astype(float)
         self._set_scores(varies, ties=np.zeros_like(varies))
         return self
 
     def _n_selected(self, total: int) -> int:
         return total
 
-    def _set_feature_scores(self, scores: NDArray, ties: Sequence[NDArray]) -> None:
+    def _set_feature_scores(
+        self, scores: NDArray, ties: Sequence[NDArray], rows: Any = None
+    ) -> None:
         self.scores_ = scores  # without a word on how many were asked for
         self.ranking_ = rank_features(scores)
+        self.n_features_ = len(self.ranking_)
 
 
 class VarianceSelector(TensorSelector):
@@ -112,8 +117,12 @@ class VarianceSelector(TensorSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is one, scored by
         the sum over its elements, which is its share of the total variance.
@@ -126,6 +135,10 @@ class VarianceSelector(TensorSelector):
         Variances over the samples (of the population, ``ddof=0``).
     ranking_ : ndarray of int
         Flat row-major feature indices, best first.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -156,12 +169,14 @@ class VarianceSelector(TensorSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
@@ -180,8 +195,8 @@ class VarianceSelector(TensorSelector):
         -------
         self
         """
-        spread = _spread_of_elements(self, X)
-        self._set_scores(spread**2, ties=spread)
+        spread, samples = _spread_of_elements(self, X)
+        self._set_scores(spread**2, spread, thinned(samples))
         return self
 
 
@@ -190,8 +205,9 @@ class RandomSelector(TensorSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is one.
     feature_shape : tuple of int or None, default=None
@@ -206,6 +222,10 @@ class RandomSelector(TensorSelector):
     ranking_ : ndarray of int
         Flat row-major feature indices, best first: all orders of the features that vary are
         equally likely, and the others come last.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -237,7 +257,7 @@ class RandomSelector(TensorSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
@@ -263,14 +283,17 @@ class RandomSelector(TensorSelector):
         -------
         self
         """
-        spread = pool_elements(_spread_of_elements(self, X), self._mode_of_features())
+        spread, samples = _spread_of_elements(self, X)
+        spread = pool_elements(spread, self._mode_of_features())
         drawn = check_random_state(self.random_state).uniform(size=spread.shape)
-        self._set_feature_scores(np.where(spread > 0, 1 - drawn, 0.0), [spread])
+        self._set_feature_scores(np.where(spread > 0, 1 - drawn, 0.0), [spread], thinned(samples))
         return self
 
 
-def _spread_of_elements(selector: TensorSelector, X: ArrayLike) -> NDArray[np.float64]:
-    """The standard deviation of every element of checked samples, real or complex."""
+def _spread_of_elements(
+    selector: TensorSelector, X: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray]:
+    """The standard deviation of every element of samples, real or complex, and these, checked."""
     samples = selector._validate_samples(X, reset=True)
     check_magnitude(samples)
     peak = largest_modulus(samples)
@@ -279,4 +302,4 @@ def _spread_of_elements(selector: TensorSelector, X: ArrayLike) -> NDArray[np.fl
     spread = peak * _spread(rows / (peak or 1))  # squares of tiny values would vanish
     if not spread.any():
         raise ValueError("X is constant: no feature varies between samples, nothing to learn")
-    return spread.reshape(selector.feature_shape_)
+    return spread.reshape(selector.feature_shape_), samples

@@ -42,8 +42,12 @@ class SOGFS(VectorisedSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_clusters : int, default=5
         The number of components that the graph is to have.
     n_components : int or None, default=None
@@ -89,6 +93,10 @@ class SOGFS(VectorisedSelector):
         The objective after every iteration. It may rise.
     n_iter_ : int
         The number of iterations.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -150,8 +158,9 @@ class SOGFS(VectorisedSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         n_clusters: int = 5,
         n_components: int | None = None,
         n_neighbors: int = 5,
@@ -165,6 +174,7 @@ class SOGFS(VectorisedSelector):
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_clusters = n_clusters
         self.n_components = n_components
         self.n_neighbors = n_neighbors

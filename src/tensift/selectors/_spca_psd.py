@@ -30,8 +30,12 @@ class SPCA_PSD(STPCASelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     lam, eta : float, default=10.0
         Weights of the column norms and of the trace.
     penalty : {"absolute", "relative"}, default="absolute"
@@ -78,6 +82,10 @@ class SPCA_PSD(STPCASelector):
     dual_objective_, dual_gap_ : float
         "exact" only: a value that no operator can go below, and how far above it the objective
         is, as a share of the objective.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -120,8 +128,9 @@ class SPCA_PSD(STPCASelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         lam: float = 10.0,
         eta: float = 10.0,
         penalty: str = "absolute",
@@ -137,6 +146,7 @@ class SPCA_PSD(STPCASelector):
     ) -> None:
         super().__init__(
             n_features_to_select,
+            selection=selection,
             lam=lam,
             eta=eta,
             penalty=penalty,

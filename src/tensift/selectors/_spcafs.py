@@ -32,8 +32,12 @@ class SPCAFS(VectorisedSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_components : int or None, default=None
         Columns of the projection, at most the rank of the centred samples. None: 10, or the rank
         if that is less. The authors leave the choice to the user.
@@ -68,6 +72,10 @@ class SPCAFS(VectorisedSelector):
         The objective after every iteration.
     n_iter_ : int
         The number of iterations.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -120,8 +128,9 @@ class SPCAFS(VectorisedSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         n_components: int | None = None,
         gamma: float = 1.0,
         p: float = 1.0,
@@ -132,6 +141,7 @@ class SPCAFS(VectorisedSelector):
         tol: float = 1e-6,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_components = n_components
         self.gamma = gamma
         self.p = p

@@ -24,6 +24,7 @@ from tensift.selectors._auto_orientation import TRANSFORMS, choose_orientation
 from tensift.selectors._auto_penalties import FIRST_FRACTION, choose_penalties
 from tensift.selectors._base import TensorSelector
 from tensift.selectors._choice import AutomaticChoice
+from tensift.selectors._covariances import covariances_of_slices
 from tensift.selectors._entry import entry_scores
 from tensift.selectors._penalties import AUTO, check_fractions, given_penalties, is_auto
 from tensift.selectors._scoring import Scoring, pool_elements
@@ -52,8 +53,14 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or "auto": the number ``t`` for which the
+        share of the variance that the first ``t`` features explain exceeds ``t / d`` the most. Any
+        more explain less than an equal share, ``1 / d`` each.
+    selection : {"diverse", "top"}, default="diverse"
+        "diverse" picks features one after another by their score and by how much they vary that
+        those before do not explain, so that neighbours do not crowd in (`rank_diverse`). "top" is
+        the paper's: the features with the largest scores.
     orientation : int or "auto", default=0
         The feature mode whose indices reconstruct one another (Dir1 of the paper is 0, Dir2 is 1).
         "auto" tries all, and keeps the one whose selected features vary the most.
@@ -111,9 +118,19 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
         The score map.
     ranking_ : ndarray of int
-        Flat row-major feature indices, best first. Equal scores are ordered by the features'
-        standard deviations, then by index. For "exact", features with a score of zero are first
-        ordered by where they enter as both penalties go down together.
+        Flat row-major feature indices, best first. For "top" in the order of the scores. Equal ones
+        are ordered by the features' standard deviations, then by index. For "exact", features with
+        a score of zero are first ordered by where they enter as both penalties go down together.
+        For "diverse", the `n_features_` that were picked come first, in the order in which they
+        were; if more are wanted later, by ``set_params``, they are taken from the others, ordered
+        by what they would gain next. Fit with the largest number to have all of them picked.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_ : ndarray
+        For "diverse" or "auto": at ``t - 1`` the share of the variance of all features that least
+        squares on the first ``t`` of `ranking_` explains, in the samples that were looked at.
+    suggested_count_ : SuggestedCount
+        For "auto": the number, and why it was chosen.
     lam_, eta_ : float
         The penalties of the problem that was solved.
     choice_ : AutomaticChoice
@@ -140,6 +157,12 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     Notes
     -----
+    "diverse" and "auto" look at some samples themselves, evenly spaced: those whose index is a
+    multiple of the smallest power of two that leaves no more than 32 MiB of them, but at least 32
+    and at most 2048 samples. They are the same ones whether samples come in an array, from files,
+    in chunks or by `partial_fit`. Where only `Moments` are known, or others than the samples seen
+    last, covariances are taken from these, as if different slices were uncorrelated.
+
     After `partial_fit` the slices are solved when a result is first read, not after every chunk.
 
     `transform` and `score` name parameters and, as scikit-learn has it, methods. Read from an
@@ -188,6 +211,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     _results: ClassVar[tuple[str, ...]] = (
         "scores_",
         "ranking_",
+        "n_features_",
+        "explained_energy_",
+        "suggested_count_",
         "lam_",
         "eta_",
         "choice_",
@@ -202,8 +228,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "diverse",
         orientation: int | str = 0,
         transform: Any = "identity",
         lam: float | str = AUTO,
@@ -223,6 +250,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.orientation = orientation  # type: ignore[assignment]
         self.transform = transform  # type: ignore[method-assign]
         self.lam = lam
@@ -350,19 +378,20 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             solution = self._solved_slices(slices, solver, callback)
             norms = solution.norms
             scores, ties = scoring.scores(norms), [scoring.feature_spread]
+            total = math.prod(scores.shape)
             if self.solver == "exact":
                 # Zeros are the optimum's own here, so they say nothing of one another.
                 entries = entry_scores(
                     norms,
                     scoring.scores,
                     scoring.feature_spread > 0,
-                    self._n_selected(math.prod(scores.shape)),
+                    self._n_selected(total) if self.n_features_to_select != AUTO else total,
                     slices.varying,
                     slices.smaller(solver, self.lam_, self.eta_, self.n_jobs),
                 )
                 ties = [*entries, *ties]
         scoring.warn_of_constant_rows()
-        self._set_feature_scores(scores, ties)
+        self._set_feature_scores(scores, ties, self._covariances(samples))
         self._solution = solution
         self.objective_ = orientation.expand(solution.objective)
         self.n_iter_ = orientation.expand(solution.n_iter)
@@ -389,6 +418,20 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.choice_ = AutomaticChoice()
         self.lam_, self.eta_ = lam, eta
         return slices.solve(solver, lam, eta, self.n_jobs, callback)
+
+    def _wants_rows(self) -> bool:
+        return self.selection == "diverse" or self.n_features_to_select == AUTO
+
+    def _covariances(self, samples: NDArray | None) -> Any:
+        """What tells which features are alike, if that is asked for: samples, or moments alone."""
+        if not self._wants_rows():
+            return None
+        rows = self._rows(samples)
+        if rows is not None:
+            return rows
+        orientation, gram = self._moments.orientation, self._moments.gram()
+        spread = Scoring.spread_of(self._moments)
+        return covariances_of_slices(orientation, gram, spread, self._mode_of_features())
 
     def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
         return Scoring(

@@ -34,8 +34,12 @@ class UDFS(VectorisedSelector):
 
     Parameters
     ----------
-    n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, which share of them, or as many as explain more than their share
+        of the variance.
+    selection : {"top", "diverse"}, default="top"
+        Keep the features with the largest scores, or features with large scores that do not repeat
+        one another (`rank_diverse`).
     n_clusters : int, default=5
         Columns of the projection, for which the paper takes the number of clusters.
     n_neighbors : int, default=5
@@ -71,6 +75,10 @@ class UDFS(VectorisedSelector):
         The objective after every iteration; it never rises.
     n_iter_ : int
         The number of iterations.
+    n_features_ : int
+        How many features are kept.
+    explained_energy_, suggested_count_
+        Of "diverse" and "auto": as in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int
@@ -119,8 +127,9 @@ class UDFS(VectorisedSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 100,
+        n_features_to_select: int | float | str = 100,
         *,
+        selection: str = "top",
         n_clusters: int = 5,
         n_neighbors: int = 5,
         gamma: float = 0.1,
@@ -132,6 +141,7 @@ class UDFS(VectorisedSelector):
         tol: float = 1e-5,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.selection = selection
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
         self.gamma = gamma

@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from tensift._warnings import warn_user
-from tensift.base import check_magnitude
+from tensift.base import check_magnitude, thinned
 from tensift.graphs import heat_kernel_graph
 from tensift.selectors._base import TensorSelector
 
@@ -89,6 +89,11 @@ class VectorisedSelector(TensorSelector):
 
     def _n_wanted(self, limit: int) -> int:
         """How many elements the wanted features have, at most `limit`."""
+        if self.n_features_to_select == "auto":
+            raise ValueError(
+                "n_features_to_select='auto' is known after a fit, but must be a number for "
+                f"{type(self).__name__}, whose scores depend on it"
+            )
         mode = self._mode_of_features()
         total = self.n_features_in_ if mode is None else self.feature_shape_[mode]
         return min(self._n_selected(total) * (self.n_features_in_ // total), limit)
@@ -116,9 +121,9 @@ class VectorisedSelector(TensorSelector):
         """Store and rank the scores ``(d,)`` of the columns of `rows`, constant columns last."""
         spread = _spread(rows)
         scores = np.where(spread > 0, scores, min(0.0, float(scores.min())))
-        self._set_scores(
-            scores.reshape(self.feature_shape_), ties=spread.reshape(self.feature_shape_)
-        )
+        shape = self.feature_shape_
+        samples = rows.reshape(len(rows), *shape)
+        self._set_scores(scores.reshape(shape), spread.reshape(shape), thinned(samples))
 
 
 def _spread(rows: NDArray[np.float64]) -> NDArray[np.float64]:
