@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from tensift import collect_moments
+from tensift import STPCASelector, TensorPCA, collect_moments, stpca_path
 from tensift._namespace import is_device_array, to_numpy
 from tensift.base import OrientedEstimator, thinned
 from tensift.sources import Chunks, _thinned
@@ -271,6 +271,22 @@ def test_nothing_is_kept_where_nothing_is_wanted(tmp_path, monkeypatch):
     for samples in (mapped(tmp_path), generated(), dask_array(), unknown_lengths()):
         assert Looks(wanted=False).fit(samples).rows_ is None
     assert Looks(wanted=False).partial_fit(X).rows_ is None
+    for estimator in (TensorPCA(2), STPCASelector(5, selection="top", lam=1, eta=1)):
+        estimator.fit(mapped(tmp_path))
+    stpca_path(mapped(tmp_path), [1.0], [1.0])
+    collect_moments(mapped(tmp_path))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "single" not in kind])
+def test_a_selector_chooses_the_same_features(kind, tmp_path):
+    shape = (6, 5) if kind == "Dask of rows" else None
+    selector = STPCASelector(9, selection="diverse", lam=1, eta=1, feature_shape=shape)
+    expected = clone(selector).fit(X).ranking_
+    assert_array_equal(selector.fit(KINDS[kind](tmp_path)).ranking_, expected)
+    streamed = clone(selector)
+    for chunk in generated(31):
+        streamed.partial_fit(chunk)
+    assert_array_equal(streamed.ranking_, expected)
 
 
 # Samples that come bit by bit

@@ -103,6 +103,7 @@ def stpca_path(
     """
     selector = STPCASelector(
         1,
+        selection="top",  # scores alone are wanted: no samples need be kept
         orientation=orientation,
         transform=transform,
         penalty=penalty,
