@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 import tensift
 from tensift import selectors
 from tensift.datasets import load_digits
-from tensift.selectors import TensorSelector, list_selectors
+from tensift.selectors import TensorSelector, explained_energy, list_selectors, rank_diverse
 
 FAMILY = {info.name: info for info in list_selectors()}
 family = pytest.mark.parametrize("info", FAMILY.values(), ids=FAMILY)
@@ -43,7 +43,7 @@ ARRAY_API = "check_array_api_input"  # runs with SCIPY_ARRAY_API set before SciP
 # Settings under which small data are enough, and time too.
 SMALL = {"n_clusters": 2, "n_neighbors": 3, "n_components": 2, "random_state": 0}
 QUICK = {
-    "STPCASelector": {"lam": 0.1, "eta": 0.1},
+    "STPCASelector": {"lam": 0.1, "eta": 0.1, "selection": "top"},
     "SPCA_PSD": {"lam": 0.1, "eta": 0.1},
     "CPUFS": {"max_iter": 30},
     "CPUFSnn": {"max_iter": 30},
@@ -296,9 +296,14 @@ def test_samples_of_any_order(info, X, shape):
         assert channels.transform(samples).shape == (24, *shape[:mode], kept, *shape[mode + 1 :])
 
 
-@pytest.mark.parametrize("name", sorted(FAMILY.keys() - {"RandomSelector"}))
+@pytest.mark.parametrize(
+    "name", sorted(FAMILY.keys() - {"RandomSelector", "PivotedCholeskySelector"})
+)
 def test_mode_features_sum_their_elements(name, X):
-    """But where scores are drawn: sums of many draws would nearly always beat sums of few."""
+    """But where scores are drawn, or elements explain one another.
+
+    Sums of many draws would nearly always beat sums of few.
+    """
     info = FAMILY[name]
     for mode, elements in ((0, 6), (1, 8)):  # as many as two mode features have
         scores = make(info, elements).fit(X).scores_.sum(axis=1 - mode)
@@ -320,6 +325,56 @@ def test_whether_the_count_matters_is_registered(info, X):
 def test_share_of_the_features(info, X):
     assert_array_equal(make(info, 0.25).fit(X).ranking_, make(info, 3).fit(X).ranking_)
     assert make(info, 0.25).fit_transform(X).shape[1] == (12 if info.name == "AllFeatures" else 3)
+
+
+# Features that do not repeat one another, and how many of them
+
+WITHOUT_SELECTION = {"PivotedCholeskySelector", "RandomSelector", "AllFeatures"}
+COUNT_IN_PROBLEM = {"NLGMS", "RNE", "MCFS"}
+
+
+@family
+def test_selection_is_a_parameter_of_all_that_score(info):
+    expected = None if info.name in WITHOUT_SELECTION else "top"
+    if info.name == "STPCASelector":
+        expected = "diverse"
+    assert info.selector().get_params().get("selection") == expected
+
+
+@pytest.mark.parametrize("name", sorted(FAMILY.keys() - WITHOUT_SELECTION))
+@pytest.mark.parametrize("mode", [None, 0])
+def test_diverse_is_what_rank_diverse_picks(name, X, mode):
+    selector = make(FAMILY[name], 3, selection="diverse", feature_mode=mode).fit(X)
+    spread = X.std(axis=0)
+    ties = spread if mode is None else spread.sum(axis=1)
+    expected = rank_diverse(X, selector.scores_, 3, ties=ties, feature_mode=mode)
+    assert_array_equal(selector.ranking_, expected)
+    assert_array_equal(selector.get_support(indices=True), np.sort(expected[:3]))
+    curve = explained_energy(X, expected[:3], feature_mode=mode)
+    assert_allclose(selector.explained_energy_, curve, rtol=1e-12)
+    assert selector.n_features_ == 3
+
+
+@family
+def test_auto_keeps_what_explains_more_than_its_share(info, X):
+    selector = make(info, "auto")
+    if info.name in COUNT_IN_PROBLEM:
+        settings = {"n_components": None} if info.name == "RNE" else {}
+        with pytest.raises(ValueError, match=r"n_features_to_select='auto'.*must be a number"):
+            selector.set_params(**settings).fit(X)
+        return
+    selector.fit(X)
+    if info.name == "AllFeatures":
+        assert selector.n_features_ == 12
+        return
+    curve = explained_energy(X, selector.ranking_)
+    best = int(np.argmax(curve - np.arange(1, 13) / 12)) + 1
+    suggested = selector.suggested_count_
+    assert suggested.count == selector.n_features_ == best
+    assert selector.transform(X).shape == (24, best)
+    assert f"{best} of 12 features explain {100 * curve[best - 1]:.1f}%" in suggested.reason
+    with pytest.raises(ValueError, match=r"'auto' was set after fit.*fit again"):
+        make(info).fit(X).set_params(n_features_to_select="auto").transform(X)
 
 
 # The same result every time
@@ -355,7 +410,7 @@ def test_units_do_not_matter(info, X, factor):
     """Powers of two, by which floating point numbers can be multiplied without rounding."""
     one, other = make(info).fit(X), make(info).fit(factor * X)
     assert_array_equal(one.ranking_, other.ranking_)
-    if info.name != "VarianceSelector":
+    if info.name not in {"VarianceSelector", "PivotedCholeskySelector"}:
         assert_array_equal(one.scores_, other.scores_)
 
 
@@ -477,10 +532,19 @@ def test_bad_samples_are_refused(info, X, case):
         make(info).fit(spoil(X))
 
 
+TAKE_COMPLEX = {
+    "STPCASelector",
+    "SPCA_PSD",
+    "PivotedCholeskySelector",
+    "VarianceSelector",
+    "RandomSelector",
+}
+
+
 @family
 def test_complex_samples_are_taken_or_refused_by_name(info, X):
     samples = X * np.exp(1j * X)
-    if info.name in {"STPCASelector", "SPCA_PSD", "VarianceSelector", "RandomSelector"}:
+    if info.name in TAKE_COMPLEX:
         assert make(info).fit(samples).transform(samples).shape == (24, 3)
     elif info.name == "AllFeatures":
         assert_array_equal(make(info).fit_transform(samples), samples.reshape(24, 12))
@@ -508,6 +572,7 @@ def test_samples_of_another_shape_are_refused_after_fit(info, X):
 def test_bad_parameters_are_refused_by_name(info, X):
     bad = {
         "n_features_to_select": [0, -1, 1.5, "many"],
+        "selection": ["best", None],
         "n_clusters": [0, 1.5],
         "n_neighbors": [0, 2.5],
         "n_components": [0, "many"],
@@ -636,6 +701,7 @@ PLANTED = {
     "UDFS": equal_variances,
     "MCFS": equal_variances,
     "LaplacianScore": equal_variances,
+    "PivotedCholeskySelector": block_of_classes,
     "VarianceSelector": block_of_classes,
 }
 SEEDS = range(8)

@@ -13,6 +13,7 @@ from tensift.selectors._mspca import MSPCA
 from tensift.selectors._ndfs import NDFS
 from tensift.selectors._nlgms import NLGMS
 from tensift.selectors._path import stpca_path
+from tensift.selectors._pivoted_cholesky import PivotedCholeskySelector
 from tensift.selectors._ranking import rank_features
 from tensift.selectors._registry import SelectorInfo, list_selectors
 from tensift.selectors._rne import RNE
@@ -41,6 +42,7 @@ __all__ = [
     "LaplacianScore",
     "OrientationChoice",
     "PenaltyChoice",
+    "PivotedCholeskySelector",
     "RandomSelector",
     "STPCASelector",
     "SelectionPath",

@@ -28,7 +28,7 @@ from tensift._namespace import (
 from tensift._warnings import warn_user
 from tensift.base import TensorEstimator, check_finite, check_finite_on_device, n_axes
 from tensift.base._lazy import lazy_source
-from tensift.selectors._count import SuggestedCount, suggested_count
+from tensift.selectors._count import Order, SuggestedCount, suggested_count
 from tensift.selectors._covariances import RowCovariances
 from tensift.selectors._diverse import DiverseOrder, EnergyCurve, ScoreOrder
 from tensift.selectors._keep_on_device import (
@@ -149,10 +149,8 @@ class TensorSelector(SelectorMixin, TensorEstimator):
             )
         known = is_device_array(rows) or isinstance(rows, np.ndarray)
         covariances = RowCovariances(rows, self._mode_of_features()) if known else rows
-        order: ScoreOrder | DiverseOrder
-        if self.selection == "top":
-            order = ScoreOrder(scores, ties)
-        else:
+        order: Order = ScoreOrder(scores, ties)
+        if self.selection == "diverse":
             order = DiverseOrder(covariances, scores, ties)
         total = math.prod(scores.shape)
         if self.n_features_to_select == "auto":

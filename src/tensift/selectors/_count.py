@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensift._namespace import to_numpy
 from tensift.selectors._covariances import Covariances
-from tensift.selectors._diverse import DiverseOrder, EnergyCurve, ScoreOrder
+from tensift.selectors._diverse import EnergyCurve
 
-__all__ = ["SuggestedCount", "suggested_count"]
+__all__ = ["Order", "SuggestedCount", "suggested_count"]
 
 _FIRST = 64  # features that are looked at before it is asked whether more could be better
 
@@ -51,8 +51,18 @@ class SuggestedCount:
     n_features: int
 
 
+class Order(Protocol):
+    """An order of features that is found as far as it is asked for."""
+
+    def extend(self, count: int) -> Any:
+        """The first `count` features."""
+
+    def ranking(self) -> Any:
+        """All features, of which those that were not asked for may still change."""
+
+
 def suggested_count(
-    covariances: Covariances, order: ScoreOrder | DiverseOrder, n_features: int
+    covariances: Covariances, order: Order, n_features: int
 ) -> tuple[SuggestedCount, Any]:
     """The count after which features explain less than their share, and the curve as it came.
 

@@ -97,7 +97,9 @@ class RowCovariances:
         xp = namespace_of(columns)
         peak = xp.max(xp.abs(columns))
         # Squares of tiny numbers would vanish, those of huge ones overflow.
-        self._columns = columns / xp.where(peak > 0, peak, xp.ones_like(peak))
+        peak = xp.where(peak > 0, peak, xp.ones_like(peak))
+        self.unit = peak**2  # of the sums of squares
+        self._columns = columns / peak
         self.variances = xp.sum(squared_modulus(self._columns), axis=0)
 
     def deflation(self, scale: Any) -> Deflation:

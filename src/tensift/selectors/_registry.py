@@ -12,6 +12,7 @@ from tensift.selectors._mcfs import MCFS
 from tensift.selectors._mspca import MSPCA
 from tensift.selectors._ndfs import NDFS
 from tensift.selectors._nlgms import NLGMS
+from tensift.selectors._pivoted_cholesky import PivotedCholeskySelector
 from tensift.selectors._rne import RNE
 from tensift.selectors._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
 from tensift.selectors._sogfs import SOGFS
@@ -280,6 +281,17 @@ _FAMILY = (
         "X. He, D. Cai, P. Niyogi: Laplacian Score for Feature Selection. NIPS 2005",
         2005,
         "O(n^2 d + n k d)",
+    ),
+    SelectorInfo(
+        PivotedCholeskySelector,
+        "pivoted Cholesky",
+        "N. J. Higham: Analysis of the Cholesky Decomposition of a Semi-definite Matrix. In "
+        "Reliable Numerical Computation, 1990; H. Harbrecht, M. Peters, R. Schneider: On the "
+        "low-rank approximation by the pivoted Cholesky decomposition. Applied Numerical "
+        "Mathematics 62(4), 2012",
+        1990,
+        "O(s n d)",
+        counted=True,
     ),
     SelectorInfo(
         VarianceSelector,

@@ -17,7 +17,7 @@ from tensift.selectors._ranking import rank_features
 from tensift.selectors._scoring import pool_elements
 from tensift.selectors._vectorised import _spread
 
-__all__ = ["AllFeatures", "RandomSelector", "VarianceSelector"]
+__all__ = ["AllFeatures", "RandomSelector", "VarianceSelector", "spread_of_elements"]
 
 
 class AllFeatures(TensorSelector):
@@ -97,7 +97,7 @@ class AllFeatures(TensorSelector):
         -------
         self
         """
-        varies = (_spread_of_elements(self, X)[0] > 0).astype(float)
+        varies = (spread_of_elements(self, X)[0] > 0).astype(float)
         self._set_scores(varies, ties=np.zeros_like(varies))
         return self
 
@@ -195,7 +195,7 @@ class VarianceSelector(TensorSelector):
         -------
         self
         """
-        spread, samples = _spread_of_elements(self, X)
+        spread, samples = spread_of_elements(self, X)
         self._set_scores(spread**2, spread, thinned(samples))
         return self
 
@@ -283,14 +283,14 @@ class RandomSelector(TensorSelector):
         -------
         self
         """
-        spread, samples = _spread_of_elements(self, X)
+        spread, samples = spread_of_elements(self, X)
         spread = pool_elements(spread, self._mode_of_features())
         drawn = check_random_state(self.random_state).uniform(size=spread.shape)
         self._set_feature_scores(np.where(spread > 0, 1 - drawn, 0.0), [spread], thinned(samples))
         return self
 
 
-def _spread_of_elements(
+def spread_of_elements(
     selector: TensorSelector, X: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray]:
     """The standard deviation of every element of samples, real or complex, and these, checked."""
