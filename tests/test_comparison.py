@@ -90,6 +90,8 @@ def test_measures_are_those_of_half_samples(feature_mode):
     }
     for name, value in expected.items():
         np.testing.assert_allclose(row[name], value, err_msg=name)
+    shares = np.mean(masks, axis=0).reshape(found.scores["STPCASelector"].shape)
+    np.testing.assert_array_equal(found.probabilities["STPCASelector"], shares)
     random_row = next(row for row in found.to_rows() if row["method"] == "RandomSelector")
     np.testing.assert_allclose(random_row["reconstruction_error"], np.mean(chance))
 

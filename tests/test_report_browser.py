@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from tensift import STPCASelector, compare_selectors
+from tensift import STPCASelector, compare_selectors, stability_selection
 from tensift.cli import main
 from tensift.datasets import TensorDataset, load_digits, make_orbit
 from tensift.report import Source, make_alternatives, suggest_cut, write_report
@@ -482,6 +482,26 @@ def test_comparison_is_shown(driver, tmp_path):
     page.set_count(25)
     assert page["caveat"].is_displayed()
     assert [entry["message"] for entry in driver.get_log("browser")] == []
+
+
+def test_stability_is_shown_and_can_be_looked_at(driver, tmp_path, fitted):
+    found = stability_selection(fitted, FIRST, n_resamples=10)
+    file = tmp_path / "stable.html"
+    write_report(file, fitted, SOME, stability=found)
+    page = Page(driver, file)
+    shown = page["stability-sentences"].text.split("\n")
+    assert shown == found.reason.splitlines()
+    page.run("document.querySelectorAll('#stability-grid button')[1].click()")
+    page.settle()
+    assert page["map-title"].text == "Share of resamples that keep a feature"
+    page.click("use-fitted")
+    count = len(found.selected)
+    page.wait_for("features-title", f"{count} kept features")
+    rows = page.rows()
+    assert [int(row[-2]) for row in rows] == found.selected.tolist()
+    shares = found.probabilities.ravel()[found.selected]
+    np.testing.assert_allclose([float(row[-1]) for row in rows], shares, rtol=1e-3)
+    assert page.driver.get_log("browser") == []
 
 
 def test_certificates_say_what_is_proven(driver, tmp_path, page):

@@ -1,6 +1,9 @@
 """Stability selection: resamples are plain fits, counts and bounds are what they claim to be."""
 
+import base64
+import csv
 import json
+import re
 import warnings
 
 import numpy as np
@@ -346,3 +349,71 @@ def test_picture(digits):
         alone.figure_.draw_without_rendering()
     with pytest.raises(ValueError, match="scores has shape"):
         StabilityDisplay(np.zeros(3), scores=np.zeros(4))
+
+
+# In reports, and on the command line
+
+
+def test_report_holds_what_was_found(digits):
+    from tensift.report import make_report
+
+    selector = STPCASelector(20).fit(digits)
+    found = stability_selection(selector, digits, n_resamples=4, random_state=3)
+    page = make_report(selector, digits, stability=found)
+    content = json.loads(re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1])
+    assert content["stability"] == found.reason.splitlines()
+    chosen, shares = content["views"]
+    assert (chosen["kind"], shares["kind"]) == ("chosen", "stability")
+    values = np.frombuffer(base64.b64decode(shares["scores"]["values"]), "<f4")
+    np.testing.assert_allclose(values * shares["scores"]["scale"], found.probabilities.ravel())
+    ranking = np.frombuffer(base64.b64decode(shares["ranking"]["values"]), "<u2")
+    np.testing.assert_array_equal(ranking, found.ranking)
+    assert shares["fitted"] == len(found.selected)
+    before, after = shares["code"]
+    *lines, last = f"{before}{len(found.selected)}{after}".split("\n")
+    names = {"X": digits}
+    exec("\n".join(lines), names)
+    np.testing.assert_array_equal(eval(last, names), found.selected)
+
+
+def test_report_refuses_what_does_not_belong(digits):
+    from tensift.report import make_report
+
+    selector = STPCASelector(20).fit(digits)
+    with pytest.raises(TypeError, match="stability must be what stability_selection returns"):
+        make_report(selector, digits, stability={})
+    other = stability_selection(VarianceSelector(3, feature_mode=0), digits, n_resamples=2)
+    with pytest.raises(ValueError, match=r"stability is of features \(8,\)"):
+        make_report(selector, digits, stability=other)
+
+
+def test_commands(digits, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    from tensift.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", digits)
+    command = ["select", "x.npy", "-k", "20", "--stability", "4", "--report", "--no-alternatives"]
+    assert main([*command, "-o", "out"]) == 0
+    found = stability_selection(STPCASelector(20), digits, n_resamples=4)
+    printed = capsys.readouterr().out
+    for line in found.reason.splitlines():
+        assert line in printed
+    table = (tmp_path / "out" / "stability.csv").read_text()
+    rows = list(csv.DictReader(table.splitlines()))
+    assert [int(row["feature"]) for row in rows] == found.ranking.tolist()
+    assert [float(row["probability"]) for row in rows] == sorted(
+        found.probabilities.ravel(), reverse=True
+    )
+    assert (tmp_path / "out" / "stability.png").stat().st_size > 0
+    assert "Share of resamples" in (tmp_path / "out" / "report.html").read_text()
+    command = ["report", "x.npy", "-k", "20", "--stability", "4", "--no-alternatives"]
+    assert main([*command, "-o", "page.html"]) == 0
+    assert found.reason.splitlines()[0] in capsys.readouterr().out
+    assert found.reason.splitlines()[0] in (tmp_path / "page.html").read_text()
+    assert main(["select", "x.npy", "-k", "20", "--stability", "3"]) == 2
+    assert "half-samples come in pairs" in capsys.readouterr().err
+    np.save("few.npy", digits[:3])
+    assert main(["select", "few.npy", "-k", "20", "--stability", "2"]) == 1
+    assert "resampling needs at least 4" in capsys.readouterr().err
+    assert not (tmp_path / "few-tensift").exists()

@@ -62,7 +62,8 @@ written to the output folder:
   comparison.png, .svg   kept features, measures with spreads, agreement, time
   comparison.md, .csv    the table, to read and to compute with
   agreement.csv          how much the methods' selections overlap, corrected for chance
-  selected.csv           what each method keeps, best first
+  selected.csv           what each method keeps, best first, and the share of the half-samples
+                         on which it keeps each feature
   report.html            with --report: a page to look at, to try out, and to send on
   settings.json          every setting, the versions, seeds and the input's checksum
   cells.jsonl            every fit that is done: a stopped run goes on where it was, and a second
@@ -251,6 +252,7 @@ def _selected(found: SelectorComparison, dataset: TensorDataset) -> list[dict[st
     rows = []
     for method, features in found.features.items():
         scores = found.scores[method].ravel()
+        shares = found.probabilities.get(method)
         places = np.column_stack(np.unravel_index(features, feature_names.shape))
         for rank, (flat, place) in enumerate(zip(features.tolist(), places, strict=True), start=1):
             rows.append(
@@ -260,6 +262,7 @@ def _selected(found: SelectorComparison, dataset: TensorDataset) -> list[dict[st
                     "index": flat,
                     "feature": feature_names.describe(place.tolist()),
                     "score": float(scores[flat]),
+                    "half_samples": None if shares is None else float(shares.flat[flat]),
                 }
             )
     return rows

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from tensift import SelectorComparison, STPCASelector, compare_selectors
+from tensift import SelectorComparison, StabilitySelection, STPCASelector, compare_selectors
 from tensift._warnings import warn_user
 from tensift.cli._console import Console
 from tensift.cli._input import describe_file
@@ -37,6 +37,7 @@ def selection_page(
     dataset: TensorDataset,
     console: Console,
     title: str | None = None,
+    stability: StabilitySelection | None = None,
 ) -> str:
     """The report of a selection, beside other orientations and transforms."""
     alternatives = {}
@@ -49,7 +50,14 @@ def selection_page(
         parameters=matrices,
         facts=_facts(arguments),
     )
-    return make_report(selector, dataset, alternatives=alternatives, title=title, source=source)
+    return make_report(
+        selector,
+        dataset,
+        alternatives=alternatives,
+        stability=stability,
+        title=title,
+        source=source,
+    )
 
 
 def _fitted_alternatives(

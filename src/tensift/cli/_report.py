@@ -13,6 +13,7 @@ from tensift.cli._input import add_input_arguments, read_input
 from tensift.cli._method import add_method_arguments, fit_selector, selector_parameters
 from tensift.cli._output import OutputFolder
 from tensift.cli._pages import add_report_arguments, selection_page
+from tensift.cli._stability import add_stability_argument, resampled, say_stability
 from tensift.report import suggest_cut
 
 __all__ = ["add_parser", "run"]
@@ -57,6 +58,7 @@ def _add_output_arguments(group: Any) -> None:
         help="where to write (default: <name of the input>-report.html)",
     )  # fmt: skip
     group.add_argument("--title", help="the headline (default: the name of the data)")
+    add_stability_argument(group)
     add_report_arguments(group)
     group.add_argument("--overwrite", action="store_true", help="replace an earlier report")
     group.add_argument("--quiet", action="store_true", help="print nothing but errors")
@@ -71,7 +73,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     with OutputFolder(path.parent, [path.name], overwrite=arguments.overwrite) as output:
         selector = STPCASelector(**parameters, verbose=not console.quiet)
         fit_selector(selector, dataset, arguments.input, arguments.checkpoint)
-        page = selection_page(arguments, selector, dataset, console, arguments.title)
+        found = resampled(arguments, parameters, dataset, console)
+        page = selection_page(arguments, selector, dataset, console, arguments.title, found)
         output.write_text(path.name, page)
     shape = format_shape(dataset.feature_shape)
     console.say(f"input     {arguments.input}: {dataset.n_samples} samples of {shape}")
@@ -79,5 +82,6 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.say(f"kept      {kept} of {selector.scores_.size} features")
     cut = suggest_cut(selector.scores_)
     console.say(f"suggested {'no cut' if cut is None else cut.count}, by the bend of the scores")
+    say_stability(console, found)
     console.say(f"written   {path}, {format_bytes(len(page.encode()))}; open it in a browser")
     console.say(f"time      {time.perf_counter() - started:.2f} s")

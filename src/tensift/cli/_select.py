@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tensift import STPCASelector
+from tensift import StabilitySelection, STPCASelector
 from tensift.cli._console import Console, format_shape
 from tensift.cli._figures import FORMATS, figure_for_file, require_figures, save_figure
 from tensift.cli._input import add_input_arguments, read_input
@@ -24,6 +24,12 @@ from tensift.cli._method import (
 from tensift.cli._output import OutputFolder
 from tensift.cli._pages import add_report_arguments, selection_page
 from tensift.cli._record import python_line, ranking_table, settings_of
+from tensift.cli._stability import (
+    add_stability_argument,
+    resampled,
+    say_stability,
+    stability_table,
+)
 from tensift.datasets import TensorDataset
 from tensift.plotting import SelectionDisplay
 from tensift.plotting._names import ModeNames
@@ -32,6 +38,7 @@ __all__ = ["add_parser", "run"]
 
 _TABLES = ("scores.npy", "selected.npy", "ranking.csv", "settings.json")
 _REPORT = "report.html"
+_STABILITY = "stability.csv"
 _TOP = 5
 _IMPORTS = "from tensift import STPCASelector; from tensift.datasets import read_tensor"
 
@@ -54,6 +61,7 @@ written to the output folder:
   selected.npy    flat (row-major) indices of the selected features, in increasing order
   scores.npy      the score map
   selection.png   the score map, the selected features on a sample, the cut, the convergence
+  stability.csv   with --stability: how often half-samples keep each feature; a picture too
   report.html     with --report: a page to look at, to try out, and to send on
   settings.json   every parameter, the versions and the input's checksum
 
@@ -62,6 +70,7 @@ examples:
   tensift select faces.mat -k 0.1 --orientation 1 --transform dct -o faces
   tensift select eeg.npz -k 8 --feature-mode 0          channels instead of elements
   tensift select cube.h5 --variable cube -k 500 --transform haar,dct --jobs -1
+  tensift select images.npy -k 100 --stability 50       which of them stay, whatever the samples
   tensift select table.csv -k 10 --labels species       labels are set aside
 """
 
@@ -90,6 +99,7 @@ def _add_output_arguments(group: Any) -> None:
         "--format", choices=FORMATS, default="png", help="of the figure (default: png)"
     )
     group.add_argument("--no-figure", action="store_true", help="write no figure")
+    add_stability_argument(group)
     group.add_argument(
         "--report", action="store_true", help="write a page for the browser too: report.html"
     )
@@ -104,7 +114,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if not arguments.no_figure:
         require_figures()
     folder = arguments.output or Path(f"{arguments.input.stem}-tensift")
-    names = (*_TABLES, _REPORT, *(f"selection.{suffix}" for suffix in FORMATS))
+    pictures = (f"{name}.{suffix}" for name in ("selection", "stability") for suffix in FORMATS)
+    names = (*_TABLES, _REPORT, _STABILITY, *pictures)
     dataset = read_input(arguments)
     parameters = selector_parameters(arguments, dataset)
     with OutputFolder(folder, names, overwrite=arguments.overwrite) as output:
@@ -118,11 +129,18 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         output.write_text("ranking.csv", ranking_table(selector, feature_names))
         if not arguments.no_figure:
             _write_figure(output, selector, dataset, arguments.format)
+        stability = resampled(arguments, parameters, dataset, console)
+        if stability is not None:
+            output.write_text(_STABILITY, stability_table(stability, feature_names))
+            if not arguments.no_figure:
+                _write_stability(output, stability, feature_names, arguments.format)
         if arguments.report:
-            output.write_text(_REPORT, selection_page(arguments, selector, dataset, console))
+            page = selection_page(arguments, selector, dataset, console, stability=stability)
+            output.write_text(_REPORT, page)
         settings = settings_of(arguments, parameters, selector, dataset)
         output.write_text("settings.json", json.dumps(settings, indent=2) + "\n")
     _summarise(console, arguments, selector, dataset, feature_names)
+    say_stability(console, stability)
     console.say(f"written   {folder}{os.sep}: {', '.join(output.written)}")
     console.say(f"time      {time.perf_counter() - started:.2f} s")
     console.say(f"in Python {_IMPORTS}")
@@ -147,6 +165,14 @@ def _write_figure(
             figure=figure,
         )
         output.write(f"selection.{format}", lambda stream: save_figure(figure, stream, format))
+
+
+def _write_stability(
+    output: OutputFolder, found: StabilitySelection, names: ModeNames, format: str
+) -> None:
+    with figure_for_file() as figure:
+        found.plot(dims=names.dims, coords=names.coords, figure=figure)
+        output.write(f"stability.{format}", lambda stream: save_figure(figure, stream, format))
 
 
 def _summarise(

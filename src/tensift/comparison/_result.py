@@ -44,7 +44,9 @@ class SelectorComparison:
     stds : dict of str to dict of str to float
         By measure and method, one standard deviation.
     stability : dict of str to StabilityEstimate
-        Of the selections on half-samples.
+        Of the selections on half-samples, with its interval.
+    probabilities : dict of str to ndarray
+        The share of the half-samples on which each feature is kept, laid out as the features are.
     agreement : ndarray of shape (n_methods, n_methods)
         Kuncheva's index between selections on all samples, the mean over pairs of different
         seeds; NaN where there is none.
@@ -76,6 +78,7 @@ class SelectorComparison:
     runs: dict[str, dict[str, np.ndarray]]
     stds: dict[str, dict[str, float]]
     stability: dict[str, StabilityEstimate]
+    probabilities: dict[str, np.ndarray]
     agreement: np.ndarray
     memory: dict[str, int]
     failures: dict[str, str]

@@ -42,6 +42,8 @@ def summarise(
             # Over seeds and over runs of k-means.
             within = np.mean(_values(o.judged, f"{metric}_std") ** 2)
             stds[metric][o.name] = math.sqrt(within + np.var(runs[metric][o.name]))
+    halves = {o.name: _masks_of_halves(o, n_features) for o in fitted}
+    layout = feature_shape if feature_mode is None else (n_features,)
     return SelectorComparison(
         methods=tuple(o.name for o in outcomes),
         n_features=n_features,
@@ -52,7 +54,10 @@ def summarise(
         scores={o.name: np.array(o.fits[0]["scores"]) for o in fitted},
         runs=runs,
         stds=stds,
-        stability={o.name: _stability(o, n_features) for o in fitted},
+        stability={name: _stability(masks) for name, masks in halves.items()},
+        probabilities={
+            name: masks.mean(axis=0).reshape(layout) for name, masks in halves.items() if len(masks)
+        },
         agreement=np.array([[_agreement(a, b, n_features) for b in outcomes] for a in outcomes]),
         memory={o.name: o.memory["bytes"] for o in fitted if "bytes" in o.memory},
         failures={o.name: o.failure for o in outcomes if o.failure is not None},
@@ -70,13 +75,18 @@ def _std(values: np.ndarray) -> float:
     return float(there.std()) if there.size > 1 else math.nan
 
 
-def _stability(outcome: Outcome, n_features: int) -> StabilityEstimate:
+def _masks_of_halves(outcome: Outcome, n_features: int) -> np.ndarray:
+    """What was kept on every half-sample that could be fitted."""
     kept = [half["features"] for half in outcome.halves if "features" in half]
-    if len(kept) < 2:
-        return StabilityEstimate(math.nan, math.nan, math.nan, math.nan)
     masks = np.zeros((len(kept), n_features), dtype=bool)
     for mask, features in zip(masks, kept, strict=True):
         mask[features] = True
+    return masks
+
+
+def _stability(masks: np.ndarray) -> StabilityEstimate:
+    if len(masks) < 2:
+        return StabilityEstimate(math.nan, math.nan, math.nan, math.nan)
     return selection_stability(masks)
 
 

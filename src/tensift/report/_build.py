@@ -16,8 +16,9 @@ from tensift.datasets import TensorDataset
 from tensift.plotting._names import ModeNames
 from tensift.report._code import Source
 from tensift.report._encoding import encode_samples
-from tensift.report._views import View, view_of_method, view_of_selector
+from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
 from tensift.selectors import TensorSelector
+from tensift.stability import StabilitySelection
 
 __all__ = ["Content", "build_content"]
 
@@ -35,6 +36,7 @@ class Content(TypedDict):
     samples: dict[str, Any]
     views: list[View]
     comparison: dict[str, Any] | None
+    stability: list[str] | None
     facts: list[list[str]]
 
 
@@ -43,6 +45,7 @@ def build_content(
     data: TensorDataset | ArrayLike,
     comparison: SelectorComparison | None,
     alternatives: Mapping[str, TensorSelector] | None,
+    stability: StabilitySelection | None,
     title: str | None,
     source: Source,
 ) -> Content:
@@ -58,6 +61,9 @@ def build_content(
         views.append(view_of_selector(name, "alternative", other.to_numpy(), source))
     if comparison is not None:
         views += [view_of_method(method, comparison, source) for method in comparison.features]
+    if stability is not None:
+        _check_stability(stability, shape if mode is None else (shape[mode],))
+        views.append(view_of_stability(stability, source))
     if not views:
         raise ValueError("comparison has no method that succeeded, so there is nothing to show")
     views[0]["name"] = views[0]["name"] or _own_name(selector)
@@ -73,6 +79,7 @@ def build_content(
         samples=encode_samples(dataset, channel, trace, budget),
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
+        stability=None if stability is None else stability.reason.splitlines(),
         facts=[[str(key), str(value)] for key, value in source.facts.items()],
     )
 
@@ -132,6 +139,18 @@ def _check_alternative(
         raise ValueError(
             f"alternatives[{name!r}] selects other features than selector does: samples of shape "
             f"{tuple(other.feature_shape_)}, mode {other._mode_of_features()}"
+        )
+
+
+def _check_stability(found: StabilitySelection, layout: tuple[int, ...]) -> None:
+    if not isinstance(found, StabilitySelection):
+        raise TypeError(
+            f"stability must be what stability_selection returns; got {type(found).__name__}"
+        )
+    if found.feature_shape != layout:
+        raise ValueError(
+            f"stability is of features {found.feature_shape}, the selection of {layout}; give one "
+            "of the same features"
         )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from tensift.selectors import TensorSelector
+from tensift.stability import StabilitySelection
 
-__all__ = ["Source", "option_texts", "parameter_texts", "selection_code"]
+__all__ = ["Source", "option_texts", "parameter_texts", "selection_code", "stability_code"]
 
 _NO_TEXT = "..."
 # They change nothing of the result.
@@ -73,16 +74,38 @@ def option_texts(selector: TensorSelector, known: Mapping[str, str] | None = Non
 
 def selection_code(selector: TensorSelector, source: Source) -> tuple[str, str]:
     """What comes before and after the number of features in the code of a selection."""
-    kind = type(selector)
-    module = kind.__module__
+    lines = [_import_of(selector), *source.imports, ""]
+    options = "".join(f", {option}" for option in option_texts(selector, source.parameters))
+    call = f"selector = {type(selector).__name__}(n_features_to_select="
+    return "\n".join([*lines, call]), f"{options})\nselector.fit({source.samples})"
+
+
+def stability_code(found: StabilitySelection, source: Source) -> tuple[str, str]:
+    """What comes before and after the number of features in the code of a stability selection."""
+    selector = found.estimator
+    texts = parameter_texts(selector)
+    options = [f"n_features_to_select={texts[n]}" for n in texts if n == "n_features_to_select"]
+    options += option_texts(selector, source.parameters)
+    resampling = "" if found.resampling == "half" else f", resampling={found.resampling!r}"
+    resampling += f", random_state={found.random_state}" if found.random_state else ""
     lines = [
-        f"from {'tensift' if module.startswith('tensift.') else module} import {kind.__name__}",
+        "from tensift import stability_selection",
+        _import_of(selector),
         *source.imports,
         "",
+        f"selector = {type(selector).__name__}({', '.join(options)})",
+        "found = stability_selection(",
+        f"    selector, {source.samples}, n_resamples={found.n_resamples}{resampling}",
+        ")",
+        "found.ranking[:",
     ]
-    options = "".join(f", {option}" for option in option_texts(selector, source.parameters))
-    call = f"selector = {kind.__name__}(n_features_to_select="
-    return "\n".join([*lines, call]), f"{options})\nselector.fit({source.samples})"
+    return "\n".join(lines), "]"
+
+
+def _import_of(selector: TensorSelector) -> str:
+    kind = type(selector)
+    module = kind.__module__
+    return f"from {'tensift' if module.startswith('tensift.') else module} import {kind.__name__}"
 
 
 def _text(value: Any) -> str:

@@ -14,6 +14,7 @@ from tensift.report._build import build_content
 from tensift.report._code import Source
 from tensift.report._page import assemble_page
 from tensift.selectors import TensorSelector
+from tensift.stability import StabilitySelection
 
 __all__ = ["make_report", "write_report"]
 
@@ -24,6 +25,7 @@ def make_report(
     *,
     comparison: SelectorComparison | None = None,
     alternatives: Mapping[str, TensorSelector] | None = None,
+    stability: StabilitySelection | None = None,
     title: str | None = None,
     source: Source | None = None,
 ) -> str:
@@ -44,6 +46,8 @@ def make_report(
         What `compare_selectors` found on the same data.
     alternatives : mapping of str to TensorSelector, optional
         Fitted selectors to stand beside it, such as those of `make_alternatives`.
+    stability : StabilitySelection, optional
+        What `stability_selection` found on the same data.
     title : str, optional
         The headline; by default the name of the dataset.
     source : Source, optional
@@ -68,7 +72,9 @@ def make_report(
     ('<!doctype html>', True)
     """
     return assemble_page(
-        build_content(selector, data, comparison, alternatives, title, source or Source())
+        build_content(
+            selector, data, comparison, alternatives, stability, title, source or Source()
+        )
     )
 
 
@@ -79,6 +85,7 @@ def write_report(
     *,
     comparison: SelectorComparison | None = None,
     alternatives: Mapping[str, TensorSelector] | None = None,
+    stability: StabilitySelection | None = None,
     title: str | None = None,
     source: Source | None = None,
 ) -> None:
@@ -88,7 +95,7 @@ def write_report(
     ----------
     path : path-like
         The file; one that is there is replaced.
-    selector, data, comparison, alternatives, title, source
+    selector, data, comparison, alternatives, stability, title, source
         As in `make_report`.
 
     Examples
@@ -108,6 +115,7 @@ def write_report(
         data,
         comparison=comparison,
         alternatives=alternatives,
+        stability=stability,
         title=title,
         source=source,
     )

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.comparison import SelectorComparison
-from tensift.report._code import Source, parameter_texts, selection_code
+from tensift.report._code import Source, parameter_texts, selection_code, stability_code
 from tensift.report._cut import suggest_cut
 from tensift.report._encoding import encode_ranking, encode_scores, rounded
 from tensift.selectors import STPCASelector, TensorSelector, list_selectors, rank_features
+from tensift.stability import StabilitySelection
 
-__all__ = ["View", "view_of_method", "view_of_selector"]
+__all__ = ["View", "view_of_method", "view_of_selector", "view_of_stability"]
 
 _MOST_SLICES = 1000
 
@@ -79,6 +80,26 @@ def view_of_method(method: str, found: SelectorComparison, source: Source) -> Vi
         "features are in the order of their scores.",
         code=["\n".join(lines), "]"],
         parameters={},
+        certificates=None,
+    )
+
+
+def view_of_stability(found: StabilitySelection, source: Source) -> View:
+    """Features by how often resamples keep them, at first those that are selected."""
+    shares = found.probabilities
+    count = len(found.selected)
+    return View(
+        name="Share of resamples",
+        kind="stability",
+        orientation=None,
+        scores=encode_scores(shares),
+        ranking=encode_ranking(found.ranking),
+        zeros=int(np.count_nonzero(shares == 0)),
+        fitted=max(1, count),
+        cut=None,
+        caveat=f"The threshold of {found.threshold:.0%} is reached by {count} features.",
+        code=list(stability_code(found, source)),
+        parameters=parameter_texts(found.estimator, source.parameters),
         certificates=None,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ class StabilitySelection:
         The share of the resamples that must keep a selected feature.
     stability : StabilityEstimate
         Nogueira's index, with its variance and its interval of 95 %.
+    random_state : int
+        The seed of the resamples.
     notes : tuple of str
         What was warned of on resamples.
 
@@ -67,7 +69,8 @@ class StabilitySelection:
     resampling: str
     threshold: float
     stability: StabilityEstimate
-    notes: tuple[str, ...] = field(default=())
+    random_state: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def n_resamples(self) -> int:

@@ -165,6 +165,7 @@ def stability_selection(
         resampling=resampling,
         threshold=float(threshold),
         stability=selection_stability(supports),
+        random_state=int(random_state),
         notes=_notes(results),
     )
 

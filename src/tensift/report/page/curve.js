@@ -69,6 +69,7 @@ function mark(pen, x, top, bottom, colour) {
 }
 
 function cutSentence(view) {
+  if (view.kind === "stability") return view.caveat;
   if (view.zeros === total) {
     return "All scores are zero: the penalties leave nothing. Smaller ones will tell features apart.";
   }
@@ -89,9 +90,9 @@ function cutSentence(view) {
 
 function countSentence(view, count) {
   const last = view.scores[view.ranking[count - 1]];
-  const kept = `The last of the ${counted(count)} kept has the score ${format(last)}`;
+  const kept = `The last of the ${counted(count)} kept has the ${quantityOf(view)} ${format(last)}`;
   if (count === total) return `${kept}; nothing is dropped.`;
   const next = view.scores[view.ranking[count]];
-  if (next === last) return `${kept}, and so has the first that is dropped: the cut goes through equal scores.`;
+  if (next === last) return `${kept}, and so has the first that is dropped: the cut goes through equal ones.`;
   return `${kept}, the first that is dropped ${format(next)}.`;
 }

@@ -57,6 +57,9 @@ function titled(mode, index) {
 
 const describe = (flat) => placeOf(flat).map((i, m) => titled(featureModes[m], i)).join(", ");
 
+// What the numbers of a view are.
+const quantityOf = (view) => (view.kind === "stability" ? "share of resamples" : "score");
+
 // Words and numbers
 
 const counted = (number) => number.toLocaleString("en-US");

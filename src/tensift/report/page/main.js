@@ -105,7 +105,9 @@ function setView(index) {
   byId("viewing").hidden = views.length === 1;
   byId("viewing-name").textContent = `Showing ${view.name}`;
   byId("view-first").hidden = index === 0;
-  byId("use-fitted").textContent = `Fitted: ${counted(view.fitted)}`;
+  const stability = view.kind === "stability";
+  if (isImage) byId("map-title").textContent = stability ? "Share of resamples that keep a feature" : "Score map";
+  byId("use-fitted").textContent = `${stability ? "Stable" : "Fitted"}: ${counted(view.fitted)}`;
   byId("use-suggested").textContent = view.cut ? `Suggested: ${counted(view.cut.count)}` : "No cut to suggest";
   byId("use-suggested").disabled = !view.cut;
   byId("cut-text").textContent = cutSentence(view);
@@ -166,7 +168,7 @@ function readOut(flat, redraw = false) {
   if (cursor !== state.cursor) renderSoon("map");
   state.cursor = cursor;
   byId("readout").textContent = flat === null ? "" :
-    `${describe(flat)}: score ${format(view.scores[flat])}, rank ${counted(view.rankOf[flat] + 1)}`
+    `${describe(flat)}: ${quantityOf(view)} ${format(view.scores[flat])}, rank ${counted(view.rankOf[flat] + 1)}`
     + `, ${view.rankOf[flat] < state.count ? "kept" : "dropped"}`;
 }
 
@@ -327,6 +329,12 @@ function start() {
     const shown = ofKind("chosen", "alternative")
       .sort((a, b) => views[a].orientation - views[b].orientation);
     redrawMultiples.push(makeMultiples(byId("alternatives-grid"), shown, setView));
+  }
+  if (content.stability) {
+    byId("stability").hidden = false;
+    byId("stability-sentences").replaceChildren(
+      ...content.stability.map((text) => element("li", { textContent: text })));
+    redrawMultiples.push(makeMultiples(byId("stability-grid"), ofKind("chosen", "stability"), setView));
   }
   if (content.comparison) {
     byId("methods").hidden = false;

@@ -19,7 +19,7 @@ function fillFeatures(table, state, all) {
     { text: "Rank", number: true },
     ...columns.map(({ title, named }) => ({ text: title, number: !named })),
     { text: "Index", number: true },
-    { text: "Score", number: true },
+    { text: view.kind === "stability" ? "Share" : "Score", number: true },
   ];
   const rows = Array.from(view.ranking.slice(0, shown), (flat, rank) => {
     const place = placeOf(flat);
@@ -44,7 +44,7 @@ function csvOf(state, onlyKept) {
   const columns = featureColumns();
   const named = columns.map((column, m) => ({ ...column, m })).filter((column) => column.named);
   const head = ["rank", "index", ...columns.map((c) => c.column), ...named.map((c) => `${c.column}_name`),
-    "score", "selected"];
+    quantityOf(view).replaceAll(" ", "_"), "selected"];
   const lines = [head.map(quoted).join(",")];
   const rows = onlyKept ? state.count : total;
   for (let rank = 0; rank < rows; rank += 1) {
