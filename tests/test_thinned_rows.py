@@ -344,7 +344,7 @@ def test_rows_stay_on_the_device(library, dtype):
     on_host = (10 * X).astype(dtype)
     samples = xp.asarray(on_host)
     kept = ThinnedSamples((6, 5))
-    for start, stop in [(0, 7), (7, 8), (8, 100), (100, N)]:
+    for start, stop in [(0, 7), (7, 8), (8, 100), (100, 101), (101, N)]:
         kept.add(xp.reshape(samples[start:stop, ...], (stop - start, 30)))
     for rows in (thinned(samples), kept.rows()):
         assert is_device_array(rows)

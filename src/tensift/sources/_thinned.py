@@ -77,8 +77,10 @@ class ThinnedSamples:
 
     def add(self, samples: Any) -> None:
         """Take in samples, as tensors or as rows, of which copies are kept."""
-        first, stride = self.next_rows(samples.shape[0])
-        self.add_rows(_copied(samples[first::stride, ...]), samples.shape[0])
+        count = samples.shape[0]
+        first, stride = self.next_rows(count)
+        # Slices that start behind the end are not in the array API standard.
+        self.add_rows(_copied(samples[min(first, count) :: stride, ...]), count)
 
     def next_rows(self, n_samples: int) -> tuple[int, int]:
         """The first of the next samples that is kept, and every how many-th after it."""
