@@ -41,11 +41,13 @@ def test_public_names_have_examples():
     import tensift.plotting
     import tensift.report
     import tensift.solvers.on_device
+    import tensift.stability
 
     packages = [tensift.algebra, tensift.datasets, tensift.metrics, tensift.selectors]
     packages += [tensift.gram, tensift.graphs, tensift.solvers, tensift.plotting]
     packages += [tensift.comparison, tensift.decomposition, tensift.paper]
     packages += [tensift.report, tensift.plan, tensift.solvers.on_device, tensift.sources]
+    packages += [tensift.stability]
     for package in packages:
         for name in package.__all__:
             doc = getattr(package, name).__doc__ or ""

@@ -5,6 +5,7 @@ import csv
 import json
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -351,7 +352,13 @@ def test_picture(digits):
         StabilityDisplay(np.zeros(3), scores=np.zeros(4))
 
 
-# In reports, and on the command line
+# In the documentation, in reports, and on the command line
+
+
+def test_the_page_shows_what_comes_out():
+    page = (Path(__file__).parents[1] / "docs" / "stability.md").read_text()
+    found = stability_selection(STPCASelector(20), load_digits().data, n_resamples=20)
+    assert f"```text\n{found}\n```" in page
 
 
 def test_report_holds_what_was_found(digits):
