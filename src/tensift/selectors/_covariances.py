@@ -39,6 +39,7 @@ _ROUNDING = {"float64": 1e-13, "float32": 1e-5}
 _DEPENDENT = 1e4  # epsilons of a feature's own norm that may be left of it by those before
 _VECTORS = 64  # that are kept as one matrix
 _PRODUCTS = 2**22  # numbers that are made at once
+_SQUARES = 2**18  # the same, of numbers that are soon made
 
 
 class Deflation(Protocol):
@@ -88,19 +89,20 @@ class RowCovariances:
 
     @classmethod
     def of_columns(cls, columns: Any) -> RowCovariances:
-        """Covariances of features whose centred values are the columns of a matrix."""
+        """Covariances of features whose centred values are the columns of a matrix, now its own."""
         covariances = cls.__new__(cls)
         covariances._set(columns)
         return covariances
 
     def _set(self, columns: Any) -> None:
         xp = namespace_of(columns)
-        peak = xp.max(xp.abs(columns))
+        peak = xp.max(_largest(columns))
         # Squares of tiny numbers would vanish, those of huge ones overflow.
         peak = xp.where(peak > 0, peak, xp.ones_like(peak))
         self.unit = peak**2  # of the sums of squares
-        self._columns = columns / peak
-        self.variances = xp.sum(squared_modulus(self._columns), axis=0)
+        columns /= peak
+        self._columns = columns
+        self.variances = _sums_of_squares(columns)
 
     def deflation(self, scale: Any) -> Deflation:
         """Takes features out; all are multiplied by `scale` ``(d,)``."""
@@ -358,10 +360,29 @@ def _factor(matrix: Any) -> Any:
 def _centred(rows: Any) -> Any:
     """Samples less their mean, exactly zero where they differ by rounding alone."""
     xp = namespace_of(rows)
-    largest = xp.max(xp.abs(rows), axis=0)
     centred = rows - xp.mean(rows, axis=0)
-    varies = xp.max(xp.abs(centred), axis=0) > _ROUNDING[widest_precision(rows)] * largest
-    return xp.where(varies, centred, xp.zeros_like(centred))
+    varies = _largest(centred) > _ROUNDING[widest_precision(rows)] * _largest(rows)
+    if is_device_array(rows):
+        return xp.where(varies, centred, xp.zeros_like(centred))
+    centred[:, ~varies] = 0  # one copy of the rows is enough
+    return centred
+
+
+def _largest(rows: Any) -> Any:
+    """The largest absolute value of every column."""
+    xp = namespace_of(rows)
+    if is_complex(rows):
+        return xp.max(xp.abs(rows), axis=0)
+    return xp.maximum(xp.max(rows, axis=0), -xp.min(rows, axis=0))
+
+
+def _sums_of_squares(columns: Any) -> Any:
+    """Of every column, without a second matrix of all squares."""
+    xp = namespace_of(columns)
+    count = columns.shape[1]
+    step = max(1, _SQUARES // columns.shape[0])
+    parts = [columns[:, start : min(start + step, count)] for start in range(0, count, step)]
+    return xp.concat([xp.sum(squared_modulus(part), axis=0) for part in parts])
 
 
 def _unfolded(rows: Any, feature_mode: int | None) -> Any:
