@@ -225,7 +225,7 @@ class SliceCovariances:
             weights = xp.take(_inverse_matrix(transform, values), place, axis=0)
             shape = [1] * values.ndim
             shape[axis] = -1
-            values = values * xp.reshape(weights, shape)
+            values = values * xp.reshape(weights, tuple(shape))
         values = _conjugate(values)
         for axis, transform in enumerate(orientation.transforms):
             values = transform.inverse(values, axis=axis)
@@ -377,12 +377,12 @@ def _largest(rows: Any) -> Any:
 
 
 def _sums_of_squares(columns: Any) -> Any:
-    """Of every column, without a second matrix of all squares."""
+    """Of every column, without a second matrix of all squares; of equal columns equal ones."""
     xp = namespace_of(columns)
-    count = columns.shape[1]
-    step = max(1, _SQUARES // columns.shape[0])
-    parts = [columns[:, start : min(start + step, count)] for start in range(0, count, step)]
-    return xp.concat([xp.sum(squared_modulus(part), axis=0) for part in parts])
+    count = columns.shape[0]
+    step = max(1, _SQUARES // columns.shape[1])
+    parts = (columns[start : min(start + step, count), ...] for start in range(0, count, step))
+    return sum(xp.sum(squared_modulus(part), axis=0) for part in parts)
 
 
 def _unfolded(rows: Any, feature_mode: int | None) -> Any:
@@ -396,9 +396,9 @@ def _unfolded(rows: Any, feature_mode: int | None) -> Any:
 def _energies(rows: Any, columns: Any) -> Any:
     """Sums of squares of the rows of a product, of which only a part is made at a time."""
     xp = namespace_of(columns)
-    step = max(1, _PRODUCTS // rows.shape[0])
-    starts = range(0, columns.shape[1], step)
-    products = (xp.matmul(rows, columns[:, start : start + step]) for start in starts)
+    size, step = columns.shape[1], max(1, _PRODUCTS // rows.shape[0])
+    parts = (columns[:, start : min(start + step, size)] for start in range(0, size, step))
+    products = (xp.matmul(rows, part) for part in parts)
     return sum(xp.sum(squared_modulus(product), axis=1) for product in products)
 
 
