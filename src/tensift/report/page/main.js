@@ -13,6 +13,8 @@ let timer = null;
 let featureAt = () => null;
 let countAt = () => 1;
 const redrawMultiples = [];
+const scoresTitle = isImage ? "Score map"
+  : isChannels && total <= MOST_NAMED_BARS ? "Scores, best first" : "Scores";
 
 const draw = {
   map: () => { featureAt = drawMap(byId("map"), state); },
@@ -106,7 +108,7 @@ function setView(index) {
   byId("viewing-name").textContent = `Showing ${view.name}`;
   byId("view-first").hidden = index === 0;
   const stability = view.kind === "stability";
-  if (isImage) byId("map-title").textContent = stability ? "Share of resamples that keep a feature" : "Score map";
+  byId("map-title").textContent = stability ? "Share of resamples that keep a feature" : scoresTitle;
   byId("use-fitted").textContent = `${stability ? "Stable" : "Fitted"}: ${counted(view.fitted)}`;
   byId("use-suggested").textContent = view.cut ? `Suggested: ${counted(view.cut.count)}` : "No cut to suggest";
   byId("use-suggested").disabled = !view.cut;
@@ -305,7 +307,6 @@ function fillHeader() {
   byId("which").max = String(samples.indices.length - 1);
   byId("made-by").textContent = `Made by tensift ${content.version}`;
   if (!isImage) {
-    byId("map-title").textContent = isChannels && total <= MOST_NAMED_BARS ? "Scores, best first" : "Scores";
     for (const id of ["ramp-low", "ramp-high"]) byId(id).hidden = true;
     document.querySelector(".ramp").hidden = true;
     document.querySelector(".swatch-kept").classList.add("filled");
