@@ -176,8 +176,8 @@ class StabilitySelection:
                 f"{count}; fewer features or a higher threshold lower it."
             ]
         return [
-            f"Of the {count}, at most {bound:.1f} are expected to be features that half-samples "
-            "keep no more often than the average feature."
+            f"At most {bound:.1f} of them are expected to be kept by half-samples no more often "
+            "than the average feature."
         ]
 
     def __str__(self) -> str:

@@ -108,8 +108,8 @@ def stability_selection(
     VarianceSelector keeps 20 of 64 features on each of 20 half-samples; 19 are kept by 75% or
     more.
     Stability 0.95 (0.94 to 0.96), excellent: 1 is always the same, 0 what chance would give.
-    Of the 19, at most 12.5 are expected to be features that half-samples keep no more often than
-    the average feature.
+    At most 12.5 of them are expected to be kept by half-samples no more often than the average
+    feature.
     """
     data = check_data(X)
     if len(data) < _FEWEST_SAMPLES:

@@ -93,6 +93,6 @@ function countSentence(view, count) {
   const kept = `The last of the ${counted(count)} kept has the ${quantityOf(view)} ${format(last)}`;
   if (count === total) return `${kept}; nothing is dropped.`;
   const next = view.scores[view.ranking[count]];
-  if (next === last) return `${kept}, and so has the first that is dropped: the cut goes through equal ones.`;
+  if (next === last) return `${kept}, and so has the first that is dropped: the cut goes through equal ${view.kind === "stability" ? "shares" : "scores"}.`;
   return `${kept}, the first that is dropped ${format(next)}.`;
 }
