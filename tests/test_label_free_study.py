@@ -1,0 +1,191 @@
+"""The study of selections without labels: labels only judge, and its numbers are what they say."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensift.datasets import load_digits
+
+ROOT = Path(__file__).parents[1]
+pytest.importorskip("matplotlib", reason="the study draws a figure")
+
+
+@pytest.fixture(scope="module")
+def study():
+    """The modules of the study by name."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        yield lambda name: importlib.import_module(f"benchmarks.label_free.{name}")
+    finally:
+        sys.path.remove(str(ROOT))
+
+
+@pytest.fixture
+def with_labels(study, monkeypatch):
+    """Puts a few digits with given labels in the place of every set."""
+    subjects, cells = study("_subjects"), study("_cells")
+
+    def put(labels):
+        data = load_digits().data[: len(labels)]
+        samples = subjects.Samples(data, None, int(labels.max()) + 1, (4, 8))
+        monkeypatch.setattr(cells, "load_subject", lambda name: (samples, labels))
+
+    return put
+
+
+def test_permuted_labels_change_no_selection_but_change_judgements(study, with_labels):
+    cells, contestants = study("_cells"), study("_contestants")
+    labels = np.asarray(load_digits().labels[:90])
+    permuted = np.random.default_rng(0).permutation(labels)
+    quick = ("STPCASelector", "ScoreFree", "NDFS", "MCFS", "VarianceSelector")
+    tried = [one for one in contestants.contestants() if one.method in quick]
+    choices = [*(cells.Choice("digits", one) for one in tried), cells.Grid("digits", 0)]
+    assert len(choices) > len(quick)
+    judgement = cells.Judgement("digits", (10, 20, 30, 42))
+    seen = []
+    for some in (labels, permuted):
+        with_labels(some)
+        results = [cell.compute() for cell in choices]
+        assert not any("error" in result for result in results)
+        seen.append(([result["features"] for result in results], [cell.key for cell in choices]))
+        seen[-1] += (judgement.compute()["acc"], judgement.key)
+    assert seen[0][0] == seen[1][0]
+    assert seen[0][1] == seen[1][1]
+    assert seen[0][2] != seen[1][2]
+    assert seen[0][3] != seen[1][3]
+
+
+def test_every_selector_takes_part_under_a_name_of_its_own(study):
+    from tensift.selectors import list_selectors
+
+    contestants = study("_contestants")
+    found = contestants.contestants()
+    labels = [one.label for one in found]
+    assert len(set(labels)) == len(labels)
+    methods = {one.method for one in (*found, contestants.random_contestant())}
+    assert {info.name for info in list_selectors()} <= methods
+    for info in list_selectors():
+        if "selection" in info.parameters:
+            of_it = {one.selection for one in found if one.method == info.name}
+            assert {"top", "diverse"} <= of_it
+
+
+def test_keys_change_with_parameters_and_with_code_but_not_with_words(study, with_labels, tmp_path):
+    cells, contestants = study("_cells"), study("_contestants")
+    sources = study("_sources")
+    with_labels(np.arange(60) % 3)
+    plain = contestants.Contestant("a", "STPCASelector", "top", (("lam", 1.0),))
+    same = contestants.Contestant("b", "STPCASelector", "top", (("lam", 1.0), ("eta", "auto")))
+    other = contestants.Contestant("a", "STPCASelector", "top", (("lam", 2.0),))
+    keys = [cells.Choice("digits", one).key for one in (plain, same, other)]
+    assert keys[0] == keys[1] != keys[2]
+
+    codes = []
+    texts = (
+        "def f():\n    return 1\n",
+        '"""Says."""\ndef f():\n    """Says."""\n    return 1  # so\n',
+    )
+    for number, text in enumerate((*texts, "def f():\n    return 2\n")):
+        (tmp_path / f"of_study_{number}.py").write_text(text)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        codes = [sources._code(f"of_study_{number}") for number in range(3)]
+    finally:
+        sys.path.remove(str(tmp_path))
+    assert codes[0] == codes[1] != codes[2]
+
+
+def test_fingerprint_follows_a_method_to_what_it_is_made_of_and_no_further(study):
+    from tensift.selectors import MCFS, LaplacianScore
+
+    behind = study("_sources").modules_behind(LaplacianScore)
+    assert {"tensift.selectors._base", "tensift.graphs._heat_kernel"} <= behind
+    assert MCFS.__module__ not in behind
+
+
+def test_standard_errors_and_intervals_are_those_of_known_samples(study):
+    outcomes = study("_outcomes")
+    rng = np.random.default_rng(0)
+    seeds, draws, sets = 20, 20, 40
+    gains = rng.normal(3.0, 2.0, sets)
+    found = []
+    for number, gain in enumerate(gains):
+        own = rng.normal(50 + gain, 1.0, (3, seeds))
+        drawn = 50 + rng.normal(0, 1.0, (draws, 1, 1)) + rng.normal(0, 1.0, (draws, 3, seeds))
+        found.append(outcomes.SetOutcome(f"set {number}", {"a": own, "b": own - 1}, drawn, {}))
+    errors = [one.level("a").error for one in found]
+    assert np.mean(errors) == pytest.approx(1 / np.sqrt(3 * seeds), rel=0.1)
+    of_random = [one.random.error for one in found]
+    assert np.mean(of_random) == pytest.approx(1 / np.sqrt(draws), rel=0.2)
+    # Paired: what is common to both cancels.
+    difference = found[0].level("a") - found[0].level("b")
+    assert difference.value == pytest.approx(1)
+    assert difference.error == pytest.approx(0, abs=1e-9)
+    mean = outcomes.mean_over_sets([one.gain("a") for one in found])
+    assert mean.error == pytest.approx(
+        np.std([one.gain("a").value for one in found]) / sets**0.5, rel=0.15
+    )
+    low, high = mean.interval
+    assert high - low == pytest.approx(2 * 1.96 * mean.error, rel=0.1)
+
+
+def test_recovered_is_the_share_of_the_best_setting_of_the_grid(study):
+    outcomes = study("_outcomes")
+    flat = np.ones((2, 20))
+    grid = {(1, 1, 0): 60 * flat, (10, 1, 1): 70 * flat}
+    one = outcomes.SetOutcome("s", {"a": 65 * flat}, np.full((20, 2, 20), 50.0), grid)
+    assert one.tuned == (10, 1, 1)
+    assert one.recovered("a").value == pytest.approx(0.75)
+    nothing = {(1, 1, 0): 50 * flat}
+    one = outcomes.SetOutcome("s", {"a": 65 * flat}, np.full((20, 2, 20), 50.0), nothing)
+    assert one.recovered("a") is None
+
+
+def test_page_takes_the_tables_between_its_markers(study):
+    fill, table = study("_page").fill, importlib.import_module("benchmarks._results").Table
+    text = "a\n<!-- label_free:main -->\nold\n<!-- end of label_free:main -->\nb\n"
+    tables = {"": table("Title", [{"x": 1, "y": None}], notes=["so"])}
+    filled = fill(text, tables)
+    assert "| 1 | – |" in filled
+    assert "- so" in filled
+    assert "old" not in filled
+    assert "Title" not in filled
+    assert fill(filled, tables) == filled
+    with pytest.raises(KeyError, match="nmi"):
+        fill(text.replace("main", "nmi"), tables)
+
+
+def test_small_study_fills_the_page_and_is_not_computed_twice(study, with_labels, monkeypatch):
+    from tensift._cells import CellStore
+
+    whole, cells, tables = study("_study"), study("_cells"), study("_tables")
+    labels = np.asarray(load_digits().labels[:90])
+    with_labels(labels)
+    monkeypatch.setattr(tables, "load_subject", cells.load_subject)
+    monkeypatch.setattr(cells, "SEEDS", (0, 1, 2))
+    monkeypatch.setattr(whole, "DRAWS", 3)
+    wanted = ("STPCASelector", "ScoreFree", "VarianceSelector", "MCFS")
+    chosen = [one for one in whole.contestants() if one.method in wanted]
+    monkeypatch.setattr(whole, "contestants", lambda: chosen)
+    store = CellStore()
+    first = whole.make_tables(whole.Study(store, ["digits"], n_jobs=1))
+    assert not first[""].failures
+    assert {row["contestant"] for row in first[""].rows} == {one.label for one in chosen}
+    page = (ROOT / "docs" / "label_free.md").read_text(encoding="utf-8")
+    assert study("_page").fill(page, first).count("| digits |") >= 2
+
+    monkeypatch.setattr(whole, "compute", lambda cell: pytest.fail(f"{cell} computed again"))
+    second = whole.make_tables(whole.Study(store, ["digits"], n_jobs=1))
+    assert second[""].markdown() == first[""].markdown()
+
+    # The best of the grid by hand: largest mean over counts and seeds.
+    grid = cells.Grid("digits", 0)
+    levels = {}
+    for setting, rows in zip(grid.settings, store[grid.key]["features"], strict=True):
+        judged = [store[cells.Judgement("digits", tuple(sorted(row))).key]["acc"] for row in rows]
+        levels[setting] = np.mean(judged)
+    shown = float(first["_tuning_acc"].rows[0]["best by labels"].split()[0])
+    assert shown >= round(max(levels.values()), 1)
