@@ -144,11 +144,11 @@ def test_the_bound_is_met_and_attained_by_a_selector_that_guesses():
         stability_selection(
             RandomSelector(20), NOISE, n_resamples=2, threshold=1, random_state=2 * seed
         )
-        for seed in range(60)
+        for seed in range(30)
     ]
     assert runs[0].error_bound == pytest.approx(20**2 / 64)
     counts = np.array([len(run.selected) for run in runs])
-    assert counts.mean() == pytest.approx(20**2 / 64, abs=3 * counts.std() / np.sqrt(60))
+    assert counts.mean() == pytest.approx(20**2 / 64, abs=3 * counts.std() / np.sqrt(30))
     eight = stability_selection(RandomSelector(20), NOISE, n_resamples=8, threshold=0.6)
     assert eight.error_bound == pytest.approx(20**2 / (0.2 * 64))
     assert np.isnan(
