@@ -39,9 +39,9 @@ def share_explained(selector, X):
 @pytest.mark.parametrize("solver", ["paper", "exact"])
 @pytest.mark.parametrize("orientation", [0, 1])
 @pytest.mark.parametrize("X", [DIGITS.data[::4], smooth(), smooth(8, (12, 3))])
-def test_operators_explain_three_quarters_of_the_energy(X, orientation, solver):
+def test_operators_explain_four_fifths_of_the_energy(X, orientation, solver):
     selector = STPCASelector(5, orientation=orientation, solver=solver).fit(X)
-    assert share_explained(selector, X) == pytest.approx(0.75, abs=0.035)
+    assert share_explained(selector, X) == pytest.approx(0.8, abs=0.035)
     choice = selector.choice_.penalties
     assert choice.shares[choice.tried.searchsorted(choice.fraction)] == pytest.approx(
         share_explained(selector, X), abs=2e-3
@@ -77,12 +77,12 @@ def test_penalties_grow_with_the_square_of_the_scale():
 
 def test_one_penalty_can_be_given():
     X = smooth()
-    selector = STPCASelector(5, lam=0.5).fit(X)
-    assert selector.lam_ == 0.5
-    assert share_explained(selector, X) == pytest.approx(0.75, abs=0.035)
+    selector = STPCASelector(5, lam=0.2).fit(X)
+    assert selector.lam_ == 0.2
+    assert share_explained(selector, X) == pytest.approx(0.8, abs=0.035)
     assert "lam" not in selector.choice_.penalties.reason
-    selector = STPCASelector(5, eta=0.01, penalty="relative", solver="exact").fit(X)
-    assert share_explained(selector, X) == pytest.approx(0.75, abs=0.035)
+    selector = STPCASelector(5, eta=0.005, penalty="relative", solver="exact").fit(X)
+    assert share_explained(selector, X) == pytest.approx(0.8, abs=0.035)
     assert "eta" not in selector.choice_.penalties.reason
 
 

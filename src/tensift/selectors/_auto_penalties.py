@@ -17,7 +17,7 @@ from tensift.solvers import Solution
 __all__ = ["FIRST_FRACTION", "PenaltyChoice", "choose_penalties"]
 
 FIRST_FRACTION = 0.01  # of the critical values: where the search begins, and often where it ends
-_SHARE = 0.75  # of the energy that operators have to explain, net of what the penalties charge
+_SHARE = 0.8  # of the energy that operators have to explain, net of what the penalties charge
 _TOLERANCE = 0.03  # in that share: selections hardly change within it
 _SMALLEST, _LARGEST = 1e-6, 1.0
 _STEP = 4.0  # between fractions, until one explains too much and one too little
@@ -30,7 +30,7 @@ class PenaltyChoice:
 
     Without any operator, the objective of a slice is its energy. What it falls below that is what
     operators explain, net of what the penalties charge for them. As a share of the energy it falls
-    as penalties grow; chosen are the largest that leave three quarters, up to 0.03.
+    as penalties grow; chosen are the largest that leave four fifths, up to 0.03.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class PenaltyChoice:
     >>> from tensift.datasets import load_digits
     >>> choice = STPCASelector(20).fit(load_digits().data).choice_.penalties
     >>> print(f"{choice.fraction:.2g} of {len(choice.tried)} tried")
-    0.022 of 3 tried
-    >>> bool(choice.shares[choice.tried.searchsorted(choice.fraction)] >= 0.72)
+    0.017 of 3 tried
+    >>> bool(choice.shares[choice.tried.searchsorted(choice.fraction)] >= 0.77)
     True
     """
 

@@ -27,7 +27,7 @@ class AutomaticChoice:
     >>> from tensift.datasets import load_digits
     >>> selector = STPCASelector(20).fit(load_digits().data)
     >>> str(selector.choice_).partition(",")[0]
-    'lam = 15.8 and eta = 32.9'
+    'lam = 11.8 and eta = 24.5'
     """
 
     penalties: PenaltyChoice | None = None

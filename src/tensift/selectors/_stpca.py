@@ -72,7 +72,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     lam, eta : float or "auto", default="auto"
         Weights of the column norms and of the trace. "auto" chooses without labels: about the
         largest, as one fraction of their critical values, under which the objective is at most a
-        quarter of what it is without operators (see `PenaltyChoice`). It takes a few solutions
+        fifth of what it is without operators (see `PenaltyChoice`). It takes a few solutions
         instead of one. The paper's values for rapid deployment are 10 and 10, made for data
         scaled to [-1, 1].
     penalty : {"absolute", "relative"}, default="absolute"
