@@ -31,12 +31,18 @@ def add_method_arguments(group: Any) -> None:
     """Add the parameters of the selector."""
     group.add_argument(
         "-k",
-        type=count_or_share,
+        type=or_auto(count_or_share),
         required=True,
-        metavar="K",
+        metavar="K|auto",
         dest="n_features_to_select",
-        help="how many features to keep (100), or which share of them (0.1)",
+        help="how many features to keep (100), which share of them (0.1), or auto: as many as "
+        "explain more than their share of the variance",
     )
+    group.add_argument(
+        "--selection", choices=("diverse", "top"), default="diverse",
+        help="features with large scores that do not repeat one another, or those with the "
+        "largest scores, as in the paper (default: diverse)",
+    )  # fmt: skip
     group.add_argument(
         "--orientation", type=or_auto(int), metavar="MODE|auto", default=0,
         help="the mode that is reconstructed; auto tries all (default: 0)",
@@ -120,6 +126,7 @@ def selector_parameters(arguments: argparse.Namespace, dataset: TensorDataset) -
     specs = [_load_matrix(s) if isinstance(s, Path) else s for s in arguments.transform]
     return {
         "n_features_to_select": wanted,
+        "selection": arguments.selection,
         "orientation": arguments.orientation,
         "transform": specs[0] if len(specs) == 1 else specs,
         "lam": arguments.lam,

@@ -67,6 +67,7 @@ written to the output folder:
 
 examples:
   tensift select digits.npy -k 20
+  tensift select digits.npy -k auto                     as many as explain their share
   tensift select faces.mat -k 0.1 --orientation 1 --transform dct -o faces
   tensift select eeg.npz -k 8 --feature-mode 0          channels instead of elements
   tensift select cube.h5 --variable cube -k 500 --transform haar,dct --jobs -1
@@ -198,6 +199,8 @@ def _summarise(
     )
     for reason in selector.choice_.reasons:
         console.say(f"chosen    {reason}")
+    if selector.n_features_to_select == "auto":
+        console.say(f"chosen    {selector.suggested_count_.reason}")
     kept = int(selector.get_support().sum())
     kind = "elements" if selector.feature_mode is None else names.title(0) + " indices"
     console.say(f"selected  {kept} of {selector.scores_.size} {kind}; the best:")

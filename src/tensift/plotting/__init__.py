@@ -14,6 +14,7 @@ from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
 from tensift.plotting._selected_features import SelectedFeaturesDisplay
 from tensift.plotting._selection import SelectionDisplay
+from tensift.plotting._selection_curve import SelectionCurveDisplay
 from tensift.plotting._stability import StabilityDisplay
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "ScoreCurveDisplay",
     "ScoreMapDisplay",
     "SelectedFeaturesDisplay",
+    "SelectionCurveDisplay",
     "SelectionDisplay",
     "StabilityDisplay",
 ]

@@ -150,22 +150,31 @@ class _RowSpan:
 
 
 class _Vectors:
-    """Vectors ``u`` of which ``sum_u u u^H`` times another is subtracted from it."""
+    """Vectors ``u`` of which ``sum_u u u^H`` times another is subtracted from it.
+
+    They are the rows of matrices of one size, as some libraries compile code for every size.
+    """
 
     def __init__(self) -> None:
-        self._matrices: list[Any] = []  # whose rows they are
-        self._last: list[Any] = []
+        self._matrices: list[Any] = []
+        self._count = 0
 
     def append(self, vector: Any) -> None:
-        self._last.append(vector)
-        if len(self._last) == _VECTORS:
-            self._matrices.append(namespace_of(vector).stack(self._last))
-            self._last = []
+        xp = namespace_of(vector)
+        row = self._count % _VECTORS
+        self._count += 1
+        if row == 0:
+            shape = (_VECTORS, vector.shape[0])
+            self._matrices.append(xp.zeros(shape, dtype=vector.dtype, device=device_of(vector)))
+        if is_device_array(vector):  # of which some cannot be written to
+            rows = xp.arange(_VECTORS, device=device_of(vector))[:, None]
+            self._matrices[-1] = xp.where(rows == row, vector[None, :], self._matrices[-1])
+        else:
+            self._matrices[-1][row] = vector
 
     def subtracted_from(self, vector: Any) -> Any:
         xp = namespace_of(vector)
-        last = [xp.stack(self._last)] if self._last else []
-        for matrix in (*self._matrices, *last):
+        for matrix in self._matrices:
             vector = vector - xp.matmul(xp.matmul(_conjugate(matrix), vector), matrix)
         return vector
 

@@ -235,7 +235,8 @@ class DiverseOrder:
             self._free = self._free & (self._index != pick)
             self._picked.append(pick)
         if count > len(self._picked):
-            return self.ranking()[:count]  # with some that do not vary
+            ranking = self.ranking()  # with some that do not vary
+            return ranking[: min(count, ranking.shape[0])]
         return xp.concat(self._picked[:count])
 
     def ranking(self) -> Any:
@@ -303,8 +304,10 @@ class EnergyCurve:
     def extended(self, features: Any) -> Any:
         """Shares for the first one, two, ... of `features`, whose first ones are already in."""
         xp = namespace_of(self.total)
-        for start in range(self._count, features.shape[0], _CURVE_BLOCK):
-            self._gained.append(self._span.add(features[start : start + _CURVE_BLOCK]))
-        self._count = features.shape[0]
+        count = features.shape[0]
+        for start in range(self._count, count, _CURVE_BLOCK):
+            stop = min(start + _CURVE_BLOCK, count)
+            self._gained.append(self._span.add(features[start:stop]))
+        self._count = count
         total = xp.where(self.total > 0, self.total, xp.ones_like(self.total))
         return xp.clip(xp.cumulative_sum(xp.concat(self._gained)) / total, max=1.0)
