@@ -54,7 +54,12 @@ def run(repeats):
 
 def _channels(dataset, orientation, lam, eta):
     selector = STPCASelector(
-        N_CHANNELS, orientation=orientation, lam=lam, eta=eta, feature_mode=dataset.feature_mode
+        N_CHANNELS,
+        selection="top",
+        orientation=orientation,
+        lam=lam,
+        eta=eta,
+        feature_mode=dataset.feature_mode,
     )
     return selector.fit(dataset.data).ranking_[:N_CHANNELS]
 

@@ -22,7 +22,7 @@ ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM
 
 
 def _fit(X, n_jobs, **parameters):
-    return STPCASelector(50, n_jobs=n_jobs, **parameters).fit(X).scores_
+    return STPCASelector(50, selection="top", n_jobs=n_jobs, **parameters).fit(X).scores_
 
 
 def _path(X, n_jobs, **parameters):

@@ -98,7 +98,11 @@ def _compare_large(case):
 
 def _selector(case):
     return STPCASelector(
-        orientation=case.orientation, transform=case.transform, lam=case.lam, eta=case.eta
+        selection="top",
+        orientation=case.orientation,
+        transform=case.transform,
+        lam=case.lam,
+        eta=case.eta,
     )
 
 

@@ -89,7 +89,7 @@ def _fit_and_measure(how, dtype, n, path):
     """Runs in the fresh process."""
     from tensift import STPCASelector
 
-    selector = STPCASelector()
+    selector = STPCASelector(selection="top", lam=10, eta=10)
     if "mapped" in how:
         samples = np.load(path, mmap_mode="r")
     else:  # filled in place: making the samples takes no more memory than they do

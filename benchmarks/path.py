@@ -44,7 +44,8 @@ def _row(name, orientation, repeats):
     kind = {"orientation": orientation}
 
     def fit(solver):
-        return lambda: STPCASelector(1, lam=10, eta=10, solver=solver, **kind).fit(X)
+        selector = STPCASelector(1, selection="top", lam=10, eta=10, solver=solver, **kind)
+        return lambda: selector.fit(X)
 
     def path(solver):
         return lambda: stpca_path(X, solver=solver, **kind)

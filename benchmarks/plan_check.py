@@ -191,7 +191,7 @@ def _fit(X, options):
     }
     if options["grid"] > 1:
         return float(stpca_path(X, **method).n_iter.mean())
-    return float(STPCASelector(20, **method).fit(X).n_iter_.mean())
+    return float(STPCASelector(20, selection="top", **method).fit(X).n_iter_.mean())
 
 
 def _fit_on_cluster(job, path):

@@ -208,7 +208,9 @@ def score_maps(judge, orientation, grid, cache=None):
     rankings = maps["exact"].rankings.copy()
     for number in tied:
         lam, eta = cells[number]
-        selector = STPCASelector(max(counts), lam=lam, eta=eta, solver="exact", **settings)
+        selector = STPCASelector(
+            max(counts), selection="top", lam=lam, eta=eta, solver="exact", **settings
+        )
         rankings[number] = selector.fit(data).ranking_
     maps["exact"] = Maps(maps["exact"].scores, rankings)
     return maps

@@ -81,7 +81,7 @@ def _compare(name, X, source, repeats):
 
 
 def _ours(X):
-    return STPCASelector(n_features_to_select=10).fit(X)
+    return STPCASelector(n_features_to_select=10, selection="top", lam=10, eta=10).fit(X)
 
 
 def _row(name, source, shape, timings, rival):

@@ -85,7 +85,12 @@ def _over_grid(data, known, feature_mode, orientation):
     outcomes = []
     for lam, eta in product(GRID, GRID):
         selector = STPCASelector(
-            len(known), orientation=orientation, lam=lam, eta=eta, feature_mode=feature_mode
+            len(known),
+            selection="top",
+            orientation=orientation,
+            lam=lam,
+            eta=eta,
+            feature_mode=feature_mode,
         ).fit(data)
         places = np.argsort(selector.ranking_)
         outcomes.append((_outcome(selector.scores_.ravel(), known), _outcome(-places, known)))

@@ -74,7 +74,7 @@ class Fit:
         """
         dataset = load_set(self.data)
         selector = selector_info(self.method).make(
-            max(self.counts), **dict(self.settings), random_state=self.seed
+            max(self.counts), selection="top", **dict(self.settings), random_state=self.seed
         )
         started = time.process_time()
         selector.fit(dataset.data)
