@@ -20,6 +20,7 @@ def status(name):
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
 
 kind, path, memory = sys.argv[1], sys.argv[2], float(sys.argv[3])
+settings = {"lam": 10, "eta": 10, "max_iter": 3, "selection": sys.argv[4]}
 STPCASelector(5).fit(np.random.default_rng(0).normal(size=(50, 8, 8)))  # loads what a fit loads
 sklearn.set_config(working_memory=memory)
 X = np.load(path, mmap_mode="r")
@@ -31,9 +32,9 @@ before = status("VmRSS")
 if kind == "passes":
     import warnings
     warnings.simplefilter("ignore")
-    selector = STPCASelector(5, max_iter=3).fit(X)
+    selector = STPCASelector(5, **settings).fit(X)
 else:
-    selector = STPCASelector(5, n_jobs=2, max_iter=3).fit(X)
+    selector = STPCASelector(5, n_jobs=2, **settings).fit(X)
     if kind != "moments":
         assert selector.transform(X).shape == (len(X), 5)
         assert selector.score(X) <= 1
@@ -46,9 +47,9 @@ pytestmark = [
 ]
 
 
-def peak(kind, path, memory):
+def peak(kind, path, memory, selection="top"):
     env = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    arguments = [sys.executable, "-c", SCRIPT, kind, str(path), str(memory)]
+    arguments = [sys.executable, "-c", SCRIPT, kind, str(path), str(memory), selection]
     answer = subprocess.run(arguments, env=env, stdout=subprocess.PIPE, check=True, timeout=300)
     return json.loads(answer.stdout)
 
@@ -65,7 +66,7 @@ def write(path, n, shape, dtype="float32"):
 @pytest.mark.parametrize("kind", ["memory map", "HDF5"])
 def test_memory_does_not_grow_with_samples(tmp_path, kind):
     """Samples of 12 kB: 25 and 100 MB of them, under chunks of 2 MiB."""
-    beyond = []
+    beyond, diverse = [], []
     for n in (2000, 8000):
         path = tmp_path / f"{n}.npy"
         write(path, n, (64, 48))
@@ -74,9 +75,12 @@ def test_memory_does_not_grow_with_samples(tmp_path, kind):
             with h5py.File(tmp_path / f"{n}.h5", "w") as file:
                 file.create_dataset("X", data=np.load(path, mmap_mode="r"), chunks=(100, 64, 48))
         beyond.append(peak(kind, path, 64)["beyond"])
+        diverse.append(peak(kind, path, 64, "diverse")["beyond"])
     # Three chunks, two blocks and the Gram tensor of 1.6 MB; not the 25 MB, nor the 100.
     assert beyond[1] < beyond[0] + 4 * MIB
     assert beyond[1] < 60 * MIB
+    # Of either number 1000 samples are kept to look at: 24 MB, and as much again centred.
+    assert max(diverse) < beyond[1] + 64 * MIB
 
 
 def test_memory_in_passes_does_not_hold_all_gram_matrices(tmp_path):

@@ -79,8 +79,7 @@ class ThinnedSamples:
         """Take in samples, as tensors or as rows, of which copies are kept."""
         count = samples.shape[0]
         first, stride = self.next_rows(count)
-        # Slices that start behind the end are not in the array API standard.
-        self.add_rows(_copied(samples[min(first, count) :: stride, ...]), count)
+        self.add_rows(_copied(_every(samples, first, stride)), count)
 
     def next_rows(self, n_samples: int) -> tuple[int, int]:
         """The first of the next samples that is kept, and every how many-th after it."""
@@ -90,8 +89,12 @@ class ThinnedSamples:
     def add_rows(self, rows: Any, n_samples: int) -> None:
         """Take in samples of which those to keep, by `next_rows`, are here; they are kept."""
         step = self._stride(self.count + n_samples) // self._stride(self.count)
-        if step > 1 and self._parts:
-            self._parts = [_copied(self._joined()[::step, ...])]
+        if step > 1:
+            held, parts = 0, []
+            for part in self._parts:
+                parts.append(_copied(_every(part, -held % step, step)))
+                held += part.shape[0]
+            self._parts = parts
         if rows.shape[0]:
             shape = (rows.shape[0], *self.feature_shape)
             self._parts = [*self._parts, _reshaped(rows, shape)]
@@ -135,6 +138,11 @@ def _floating(rows: Any) -> Any:
     if is_device_array(rows):
         return in_precision(rows, precision_of(rows))
     return np.asarray(rows).astype(_double(is_complex(rows)), copy=False)
+
+
+def _every(rows: Any, first: int, stride: int) -> Any:
+    # Slices that start behind the end are not in the array API standard.
+    return rows[min(first, rows.shape[0]) :: stride, ...]
 
 
 def _copied(rows: Any) -> Any:
