@@ -11,7 +11,6 @@ from threadpoolctl import threadpool_limits
 from tensift.datasets import load_digits
 
 ROOT = Path(__file__).parents[1]
-pytest.importorskip("matplotlib", reason="the study draws a figure")
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +159,9 @@ def test_page_takes_the_tables_between_its_markers(study):
         fill(text.replace("main", "nmi"), tables)
 
 
-def test_small_study_fills_the_page_and_is_not_computed_twice(study, with_labels, monkeypatch):
+def test_small_study_fills_the_page_and_is_not_computed_twice(
+    study, with_labels, monkeypatch, tmp_path
+):
     from tensift._cells import CellStore
 
     whole, cells, tables = study("_study"), study("_cells"), study("_tables")
@@ -191,3 +192,8 @@ def test_small_study_fills_the_page_and_is_not_computed_twice(study, with_labels
         levels[setting] = np.mean(judged)
     shown = float(first["_tuning_acc"].rows[0]["best by labels"].split()[0])
     assert shown >= round(max(levels.values()), 1)
+
+    pytest.importorskip("matplotlib", reason="the figure needs it")
+    picture = tmp_path / "figure.png"
+    study("_figure").draw(first["_means"].rows, first["_values"].rows, picture)
+    assert picture.read_bytes()[:4] == b"\x89PNG"

@@ -20,7 +20,6 @@ from benchmarks.label_free._cells import (
     compute,
 )
 from benchmarks.label_free._contestants import contestants, random_contestant
-from benchmarks.label_free._figure import draw
 from benchmarks.label_free._outcomes import RESAMPLES, SetOutcome
 from benchmarks.label_free._page import fill_page
 from benchmarks.label_free._subjects import SUBJECTS, wanted_subjects
@@ -148,6 +147,8 @@ def run(repeats):
     study = Study(CellStore(folder / "cells.jsonl"), sets)
     tables = make_tables(study)
     if set(sets) == set(SUBJECTS):
+        from benchmarks.label_free._figure import draw  # matplotlib
+
         draw(tables["_means"].rows, tables["_values"].rows, PICTURE)
         fill_page(PAGE, tables, PICTURE)
     else:
