@@ -282,12 +282,29 @@ def test_as_a_program(here):
     command = [sys.executable, "-m", "tensift.cli", "select", "x.npy", "-k", "5"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    expected = rank_features(STPCASelector(5).fit(X).scores_)[:5]
+    expected = STPCASelector(5).fit(X).ranking_[:5]
     assert set(np.load("x-tensift/selected.npy")) == set(expected)
     failed = subprocess.run(command, capture_output=True, text=True)
     assert failed.returncode == 1
     assert failed.stderr.startswith("tensift: error: ")
     assert failed.stderr.count("\n") == 1
+
+
+def test_the_number_of_features_and_how_they_are_chosen(here, capsys):
+    assert main(["select", "x.npy", "-k", "auto", "--no-figure"]) == 0
+    expected = STPCASelector("auto").fit(X)
+    assert expected.suggested_count_.reason in capsys.readouterr().out
+    kept = np.load("x-tensift/selected.npy")
+    np.testing.assert_array_equal(kept, expected.get_support(indices=True))
+    settings = json.loads((here / "x-tensift" / "settings.json").read_text())
+    assert settings["parameters"]["selection"] == "diverse"
+    assert settings["n_selected"] == expected.n_features_
+    top = ["--selection", "top", "--no-figure", "--quiet", "-o", "top"]
+    assert main(["select", "x.npy", "-k", "7", *top]) == 0
+    best = rank_features(STPCASelector(7).fit(X).scores_)[:7]
+    assert set(np.load("top/selected.npy")) == set(best)
+    assert main(["select", "x.npy", "-k", "most"]) != 0
+    assert "nor 'auto'" in capsys.readouterr().err
 
 
 def test_fractions_of_critical_penalties_for_the_certified_optimum(here, capsys):
@@ -297,7 +314,8 @@ def test_fractions_of_critical_penalties_for_the_certified_optimum(here, capsys)
     folder = here / "x-tensift"
     np.testing.assert_array_equal(np.load(folder / "scores.npy"), expected.scores_)
     assert json.loads((folder / "settings.json").read_text())["parameters"]["penalty"] == "relative"
-    assert main(["select", "x.npy", "-k", "7", "--penalty", "relative", "-o", "other"]) != 0
+    refused = ["--penalty", "relative", "--lam", "10", "-o", "other"]
+    assert main(["select", "x.npy", "-k", "7", *refused]) != 0
     assert "lam has to be at most 1" in capsys.readouterr().err
 
 

@@ -80,7 +80,7 @@ def test_cut_finds_two_levels_and_parts_no_equal_scores(high):
 
 def test_cut_keeps_the_channels_that_are_known_to_matter():
     orbit = make_orbit(random_state=0)
-    scores = STPCASelector(3, feature_mode=0).fit(orbit.data).scores_
+    scores = STPCASelector(3, feature_mode=0, lam=10, eta=10).fit(orbit.data).scores_
     assert suggest_cut(scores).count == len(orbit.informative)
 
 

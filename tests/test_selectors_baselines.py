@@ -146,7 +146,7 @@ def test_selector_finds_the_features_of_the_authors_program(published):
 
 
 CASES = [
-    {},
+    {"lam": 10, "eta": 10},
     {"lam": 0.1, "eta": 0.3},
     {"lam": 0.5, "eta": 0.1, "convention": "paper"},
     {"lam": 0.2, "eta": 0.2, "penalty": "relative", "stopping": "relative"},
@@ -161,7 +161,7 @@ def test_it_is_stpca_with_one_mode(params, n):
     """On flattened samples, with more samples than features and with fewer."""
     X = np.random.default_rng(n).normal(size=(n, 3, 2, 2)).cumsum(axis=1)
     rows = X.reshape(n, 12)
-    stpca = STPCASelector(4, **params).fit(rows)
+    stpca = STPCASelector(4, selection="top", **params).fit(rows)
     for samples, shape in [(rows, None), (X, None), (rows, (3, 2, 2)), (X, (3, 2, 2))]:
         selector = SPCA_PSD(4, **params, feature_shape=shape).fit(samples)
         assert_array_equal(selector.scores_.ravel(), stpca.scores_)

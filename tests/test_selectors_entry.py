@@ -51,7 +51,7 @@ def test_fits_order_zero_scores_by_entry_and_constant_features_come_last():
 def test_no_two_features_that_vary_tie_by_accident(monkeypatch):
     """Under penalties that no step undoes, the limit without penalties decides."""
     X = load_digits().data
-    selector = STPCASelector(20, solver="exact", lam=1e12, eta=1e12).fit(X)
+    selector = STPCASelector(20, selection="top", solver="exact", lam=1e12, eta=1e12).fit(X)
     assert (selector.scores_ == 0).all()
     scaled = (X - X.mean(axis=0)) / np.abs(X).max()
     expected = np.zeros((8, 8))
@@ -83,9 +83,8 @@ def test_entry_is_that_of_the_features_whatever_they_are(params):
     everything = 6 if "feature_mode" in params else 24
 
     def fit(penalty):
-        selector = STPCASelector(
-            everything, solver="exact", lam=penalty, eta=penalty, random_state=0, **params
-        )
+        settings = {"solver": "exact", "lam": penalty, "eta": penalty, "random_state": 0}
+        selector = STPCASelector(everything, selection="top", **settings, **params)
         return selector.fit(X)
 
     selector = fit(100.0)

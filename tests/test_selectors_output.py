@@ -17,7 +17,7 @@ def samples(shape, n=20, seed=0):
 
 
 def selector_of(count, **params):
-    return STPCASelector(count, lam=0.1, eta=0.1, **params)
+    return STPCASelector(count, selection="top", lam=0.1, eta=0.1, **params)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -39,7 +39,7 @@ def test_critical_values_are_those_of_the_scaled_slices():
     assert_array_equal(path.etas, [selector.eta_])
     assert_array_equal(path.lams[0], selector.lam_)
     assert_allclose(path.scores[0, 0], same.scores_, atol=0.02 * same.scores_.max())
-    plain = STPCASelector(1, lam=3).fit(X)
+    plain = STPCASelector(1, lam=3, eta=10).fit(X)
     assert (plain.lam_, plain.eta_) == (3.0, 10.0)
 
 
@@ -58,13 +58,13 @@ def test_fractions_do_not_depend_on_the_scale_of_the_data():
 def test_fractions_above_one_are_refused_with_advice():
     advice = "at most 1 with penalty='relative'.*got 10; try 0.1, or use penalty='absolute'"
     for call in (
-        STPCASelector(1, penalty="relative").fit,
-        STPCASelector(1, penalty="relative").partial_fit,
+        STPCASelector(1, penalty="relative", lam=10, eta=10).fit,
+        STPCASelector(1, penalty="relative", lam=10, eta=10).partial_fit,
     ):
         with pytest.raises(ValueError, match=f"lam has to be {advice}"):
             call(X)
     with pytest.raises(ValueError, match=f"eta has to be {advice}"):
-        STPCASelector(1, penalty="relative", lam=0.1).fit(X)
+        STPCASelector(1, penalty="relative", lam=0.1, eta=10).fit(X)
     with pytest.raises(ValueError, match="lams has to be at most 1"):
         stpca_path(X, [0.1, 2], penalty="relative")
     with pytest.raises(ValueError, match="etas has to be at most 1"):

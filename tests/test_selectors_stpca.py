@@ -241,7 +241,8 @@ def test_feature_mode_sums_the_scores_over_every_other_mode(shape):
     elements = STPCASelector(1, lam=0.3, eta=0.2).fit(X)
     for mode in range(len(shape)):
         for signed in (mode, mode - len(shape)):
-            selector = STPCASelector(1, lam=0.3, eta=0.2, feature_mode=signed).fit(X)
+            selector = STPCASelector(1, selection="top", lam=0.3, eta=0.2, feature_mode=signed)
+            selector.fit(X)
             expected = np.zeros(shape[mode])
             for index in np.ndindex(*shape):
                 expected[index[mode]] += elements.scores_[index]
@@ -265,7 +266,7 @@ def test_energy_score_is_operator_score_times_standard_deviation(kind, conventio
 def test_under_the_dft_rows_are_constant_and_ordered_by_standard_deviation():
     X = samples((5, 8))
     with pytest.warns(UserWarning, match="transform='dft'.*score='energy'"):
-        selector = STPCASelector(3, transform="dft", lam=0.3, eta=0.2).fit(X)
+        selector = STPCASelector(3, selection="top", transform="dft", lam=0.3, eta=0.2).fit(X)
     assert_array_equal(selector.scores_, np.repeat(selector.scores_[:, :1], 8, axis=1))
     spread = X.std(axis=0)
     expected = sorted(
@@ -304,7 +305,7 @@ def test_equal_scores_are_ordered_by_spread_then_by_index():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(40, 3, 4)) * np.array([1.0, 3.0, 2.0])[:, None]
     X[:, :, 3] = X[:, :, 1]  # equal spreads too
-    selector = STPCASelector(2, lam=1e7, eta=1e7).fit(X)
+    selector = STPCASelector(2, selection="top", lam=1e7, eta=1e7).fit(X)
     assert_array_equal(selector.scores_, np.zeros((3, 4)))
     spread = X.std(axis=0).ravel()
     expected = sorted(range(12), key=lambda flat: (-spread[flat], flat))

@@ -250,13 +250,13 @@ def test_partial_fit_takes_them_too(stored):
 def test_moments_stand_for_samples(stored):
     moments = collect_moments(stored["HDF5"], 1, "dct")
     before = moments.count, moments.mean.copy(), moments.gram().array.copy()
-    expected = STPCASelector(5, orientation=1, transform="dct").fit(X)
+    expected = STPCASelector(5, selection="top", orientation=1, transform="dct").fit(X)
     for same in (
         {},
         {"orientation": 1, "transform": "dct"},
         {"orientation": -1, "transform": "dct"},
     ):
-        found = STPCASelector(5, **same).fit(moments)
+        found = STPCASelector(5, selection="top", **same).fit(moments)
         assert_allclose(found.scores_, expected.scores_, atol=1e-10 * expected.scores_.max())
         assert_array_equal(found.transform(X), expected.transform(X))
     found.partial_fit(X)

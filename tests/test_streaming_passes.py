@@ -66,7 +66,7 @@ def test_one_pass_for_every_block():
     for n_slices, passes in [(12, 1), (6, 2), (5, 3), (1, 12)]:
         data = Counted(X)
         with in_blocks(n_slices):
-            STPCASelector(10).fit(data)
+            STPCASelector(10, lam=10, eta=10).fit(data)
         assert data.passes == passes
 
 
