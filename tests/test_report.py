@@ -203,6 +203,8 @@ def test_another_selector_says_when_its_count_matters():
     assert "depend on the number of features" in view["caveat"]
     page = make_report(NDFS(5, n_clusters=3, random_state=0, max_iter=3).fit(X), X)
     assert content_of(page)["views"][0]["caveat"] is None
+    page = make_report(STPCASelector(5).fit(X), X)
+    assert "The first 5 features were picked" in content_of(page)["views"][0]["caveat"]
 
 
 def test_comparison_stands_alone_or_beside_a_selector(selector):

@@ -119,6 +119,12 @@ def _caveat(selector: TensorSelector, scores: NDArray[np.float64]) -> str | None
             f"The scores of {type(selector).__name__} depend on the number of features; another "
             "number needs a fit of its own."
         )
+    if selector.selection == "diverse":
+        return (
+            f"The first {selector.n_features_} features were picked so that they do not repeat one "
+            "another; the others are ordered by what they would gain next. To have more of them "
+            "picked, fit with the larger number."
+        )
     if getattr(selector, "solver", None) == "exact" and np.any(scores == 0):
         return (
             "Features with a score of zero are ordered by where they enter as the penalties go "
