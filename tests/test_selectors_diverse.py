@@ -22,7 +22,7 @@ def columns_of(X, mode=None):
     return np.moveaxis(F, mode + 1, -1).reshape(-1, X.shape[mode + 1])
 
 
-def picks_by_definition(F, weights, count, damping=None, power=0.5):
+def picks_by_definition(F, weights, count, damping=None, power=0.75):
     """Pivots of the whole matrix of covariances, from which every step is subtracted."""
     deviations = np.sqrt(np.mean(np.abs(F) ** 2, axis=0))
     varies = deviations > 1e-12

@@ -17,6 +17,7 @@ from tensift.selectors._ranking import rank_features
 
 __all__ = ["DiverseOrder", "EnergyCurve", "ScoreOrder", "explained_energy", "rank_diverse"]
 
+_SCALING = 0.75  # the power of their deviations that features are divided by: 0 are covariances
 _CURVE_BLOCK = 64  # features whose shares are computed together
 
 
@@ -33,8 +34,8 @@ def rank_diverse(
     Features are picked one after another: always the one with the largest product of its squared
     score and the variance that is left of it, then what it explains of all others is taken out of
     them. That is a pivoted Cholesky factorisation of the covariances, with three changes. Features
-    are divided by the root of their standard deviation, half-way between covariances and
-    correlations. Scores weigh the pivots. And pivots are damped by the mean variance of all
+    are divided by their standard deviations to the power 3/4, which is nearer to correlations than
+    to covariances. Scores weigh the pivots. And pivots are damped by the mean variance of all
     features, so that a feature takes out half of what a full step would, and noisy ones less.
 
     Parameters
@@ -210,13 +211,12 @@ class DiverseOrder:
             xp.reshape(xp.astype(varies, xp.float32), scores.shape), [scores, *ties]
         )
         self._weights, self._tiers = _weights(varies, [scores, *ties], variances.dtype)
-        # Half-way between covariances and correlations.
-        root = xp.sqrt(variances)
-        scale = xp.where(varies, 1 / xp.sqrt(xp.where(varies, root, xp.ones_like(root))), 0 * root)
-        self._left = root
-        self._damping = xp.sum(root) / max(1, self._tiers[-1])
+        positive = xp.where(varies, variances, xp.ones_like(variances))
+        scale = xp.where(varies, positive ** (-_SCALING / 2), xp.zeros_like(variances))
+        self._left = scale * scale * variances
+        self._damping = xp.sum(self._left) / max(1, self._tiers[-1])
         self._deflation = covariances.deflation(scale)
-        self._index = xp.arange(root.shape[0], device=device_of(root))
+        self._index = xp.arange(variances.shape[0], device=device_of(variances))
         self._free = xp.ones_like(varies)
         self._picked: list[Any] = []
 
