@@ -316,7 +316,7 @@ OF_SELECTION = {
     ),
     **values(
         "n_features_to_select",
-        r"'n_features_to_select' parameter .* int in the range \[1, inf\) or a float in the",
+        r"'n_features_to_select' parameter .* int in the range \[1, inf\), a float in the",
         *(0, -1, 1.5, 1.0, np.nan, "all", None),
     ),
     **values("feature_mode", "feature_mode=.* is not a mode of .* 2 mode.*from 0 to 1", 2, -3),
