@@ -17,7 +17,8 @@ from tensift.solvers import Solution
 __all__ = ["FIRST_FRACTION", "PenaltyChoice", "choose_penalties"]
 
 FIRST_FRACTION = 0.01  # of the critical values: where the search begins, and often where it ends
-_SHARE = 0.8  # of the energy that operators have to explain, net of what the penalties charge
+_SHARE = 0.9  # of the energy that features share, which operators explain net of the penalties
+_LEAST_SHARED = 0.1  # of all energy: where features share less, operators explain them singly
 _TOLERANCE = 0.03  # in that share: selections hardly change within it
 _SMALLEST, _LARGEST = 1e-6, 1.0
 _STEP = 4.0  # between fractions, until one explains too much and one too little
@@ -29,8 +30,11 @@ class PenaltyChoice:
     """How penalties were chosen: what was tried, what came of it, and why these.
 
     Without any operator, the objective of a slice is its energy. What it falls below that is what
-    operators explain, net of what the penalties charge for them. As a share of the energy it falls
-    as penalties grow; chosen are the largest that leave four fifths, up to 0.03.
+    operators explain, net of what the penalties charge for them; it falls as penalties grow. What
+    there is to explain is the energy that features share: what the other features of its slice
+    explain of each. Noise of its own that a feature has could only be explained by the feature
+    itself. Chosen are the largest penalties under which operators explain nine tenths, up to 0.03,
+    of what features share.
 
     Attributes
     ----------
@@ -39,9 +43,12 @@ class PenaltyChoice:
     fraction : float
         The fraction of their critical values that the chosen ones are.
     tried, shares : ndarray
-        The fractions that were tried, increasing, and the share that each explains.
+        The fractions that were tried, increasing, and what operators explain under each, as a
+        share of what features share.
     target : float
         The share that was looked for.
+    shared : float
+        What features share, as a share of all energy; at least 0.1 is looked for.
     reason : str
         Why, in words.
 
@@ -51,8 +58,8 @@ class PenaltyChoice:
     >>> from tensift.datasets import load_digits
     >>> choice = STPCASelector(20).fit(load_digits().data).choice_.penalties
     >>> print(f"{choice.fraction:.2g} of {len(choice.tried)} tried")
-    0.017 of 3 tried
-    >>> bool(choice.shares[choice.tried.searchsorted(choice.fraction)] >= 0.77)
+    0.061 of 4 tried
+    >>> bool(choice.shares[choice.tried.searchsorted(choice.fraction)] >= 0.87)
     True
     """
 
@@ -62,24 +69,28 @@ class PenaltyChoice:
     tried: NDArray[np.float64]
     shares: NDArray[np.float64]
     target: float
+    shared: float
     reason: str
 
 
 def choose_penalties(
     slices: Slices,
     solver: SliceSolver,
+    n_samples: int,
     lam: float | None,
     eta: float | None,
     n_jobs: int | None = None,
     callback: Callable[[int], None] | None = None,
 ) -> tuple[Solution, PenaltyChoice]:
-    """Solve slices under the largest penalties that leave most of the energy explained.
+    """Solve slices under the largest penalties that leave most of what is shared explained.
 
     Those that are None are chosen, as the same fraction of their critical values. The share that
     an optimum explains never grows with a penalty, so the fraction is found between one that
     explains too much and one that explains too little.
     """
-    critical, energy = slices.critical(), slices.energy()
+    critical = slices.critical()
+    energy, shared = slices.energies(n_samples)
+    shared = max(shared, _LEAST_SHARED * energy)
     shares: dict[float, float] = {}
     kept: tuple[float, Solution] | None = None  # the best of them; operators may take much memory
 
@@ -93,7 +104,7 @@ def choose_penalties(
     while fraction is not None:
         solution = slices.solve(solver, *penalties(fraction), n_jobs, callback)
         objective = solution.objective
-        shares[fraction] = 1 - float(namespace_of(objective).sum(objective)) / energy
+        shares[fraction] = (energy - float(namespace_of(objective).sum(objective))) / shared
         if kept is None or _value(fraction, shares) > _value(kept[0], shares):
             kept = fraction, solution
         fraction = _next_fraction(shares)
@@ -103,7 +114,8 @@ def choose_penalties(
     chosen = penalties(fraction)
     reason = _reason(chosen, (lam is None, eta is None), fraction, shares)
     found = np.array([shares[one] for one in tried])
-    return solution, PenaltyChoice(*chosen, fraction, tried, found, _SHARE, reason)
+    choice = PenaltyChoice(*chosen, fraction, tried, found, _SHARE, shared / energy, reason)
+    return solution, choice
 
 
 def _rounded(value: float) -> float:
@@ -151,10 +163,10 @@ def _reason(
     share = shares[fraction]
     if share < _SHARE - _TOLERANCE:
         return (
-            f"{what}: operators explain {share:.0%} of the energy, net of the penalties; no "
-            f"smaller fraction that was tried explains {_SHARE:.0%}"
+            f"{what}: operators explain {share:.0%} of what features share, net of the penalties; "
+            f"no smaller fraction that was tried explains {_SHARE:.0%}"
         )
     return (
-        f"{what}: about the largest under which operators explain {_SHARE:.0%} of the energy, net "
-        f"of the penalties ({share:.0%}; {len(shares)} tried)"
+        f"{what}: about the largest under which operators explain {_SHARE:.0%} of what features "
+        f"share, net of the penalties ({share:.0%}; {len(shares)} tried)"
     )

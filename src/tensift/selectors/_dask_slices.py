@@ -16,6 +16,7 @@ from tensift._threads import one_blas_thread
 from tensift.gram import GramTensor, Moments
 from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
+from tensift.selectors._shared_energy import energies_of
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import LocalSlices, Slices, parts_in
 from tensift.solvers import CriticalPenalties, PathSolution, Solution, critical_penalties
@@ -70,9 +71,11 @@ class DaskSlices(Slices):
         (critical,) = gather([self._task(partial(critical_of, factor=self._factor), *taken)])
         return critical
 
-    def energy(self) -> float:
-        """The sum of squares of all slices."""
-        return self._factor**2 * sum(gather(self._on_blocks(energy_of)))
+    def energies(self, n_samples: int) -> tuple[float, float]:
+        """The sum of squares of all slices, and what their features share."""
+        found = gather(self._on_blocks(partial(energies_of, n_samples=n_samples)))
+        energy, shared = (self._factor**2 * sum(part) for part in zip(*found, strict=True))
+        return energy, shared
 
     def solve(
         self,
@@ -256,11 +259,6 @@ def solve_block(gram: GramTensor, **settings: Any) -> tuple[Solution, NDArray[np
 def operators_of_block(gram: GramTensor, **settings: Any) -> NDArray:
     """The operators of a block."""
     return _solved(gram, **settings).operators
-
-
-def energy_of(gram: GramTensor) -> float:
-    """The sum of squares of the slices of a block."""
-    return float(variances(gram).sum())
 
 
 def columns_that_vary(gram: GramTensor) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from tensift._namespace import in_precision, namespace_of, precision_of
 from tensift.gram import GramTensor
 from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
+from tensift.selectors._shared_energy import energies_of
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import Slices
 from tensift.solvers import (
@@ -63,9 +64,9 @@ class DeviceSlices(Slices):
         """The penalties above which nothing is left of any slice."""
         return critical_penalties(self.gram)
 
-    def energy(self) -> float:
-        """The sum of squares of all slices."""
-        return float(namespace_of(self.gram.array).sum(variances(self.gram)))
+    def energies(self, n_samples: int) -> tuple[float, float]:
+        """The sum of squares of all slices, and what their features share."""
+        return energies_of(self.gram, n_samples)
 
     def solve(
         self,

@@ -17,6 +17,7 @@ from tensift.gram import GramTensor
 from tensift.selectors._dask_slices import SolutionElsewhere
 from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
+from tensift.selectors._shared_energy import energies_of
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import Slices, parts_in
 from tensift.solvers import (
@@ -69,10 +70,11 @@ class PassSlices(Slices):
         assert held is not None
         return critical_penalties(self._scaled(held))
 
-    def energy(self) -> float:
-        """The sum of squares of all slices; a pass for every block."""
-        sums = [variances(gram).sum() for _, gram in self._moments.grams()]
-        return float(self._factor**2 * sum(sums))
+    def energies(self, n_samples: int) -> tuple[float, float]:
+        """The sum of squares of all slices, and what their features share."""
+        found = [energies_of(gram, n_samples) for _, gram in self._moments.grams()]
+        energy, shared = (self._factor**2 * sum(part) for part in zip(*found, strict=True))
+        return energy, shared
 
     def solve(
         self,

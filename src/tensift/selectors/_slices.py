@@ -16,6 +16,7 @@ from tensift.base._passes import MomentsInPasses
 from tensift.gram import DeviceMoments, GramTensor, Moments
 from tensift.selectors._entry import SmallerPenalties
 from tensift.selectors._scoring import variances
+from tensift.selectors._shared_energy import energies_of
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.solvers import (
     CriticalPenalties,
@@ -48,8 +49,11 @@ class Slices(ABC):
         """The penalties above which nothing is left of any slice."""
 
     @abstractmethod
-    def energy(self) -> float:
-        """The sum of squares of all slices: what the objectives sum to without operators."""
+    def energies(self, n_samples: int) -> tuple[float, float]:
+        """The sum of squares of all slices, and what their features share (`shared_energy`).
+
+        The former is what the objectives sum to without operators.
+        """
 
     @abstractmethod
     def solve(
@@ -108,9 +112,9 @@ class LocalSlices(Slices):
         """The penalties above which nothing is left of any slice."""
         return critical_penalties(self.gram)
 
-    def energy(self) -> float:
-        """The sum of squares of all slices."""
-        return float(variances(self.gram).sum())
+    def energies(self, n_samples: int) -> tuple[float, float]:
+        """The sum of squares of all slices, and what their features share."""
+        return energies_of(self.gram, n_samples)
 
     def solve(
         self,

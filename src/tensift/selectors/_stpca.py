@@ -71,8 +71,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         as "auto" of `orientation` does.
     lam, eta : float or "auto", default="auto"
         Weights of the column norms and of the trace. "auto" chooses without labels: about the
-        largest, as one fraction of their critical values, under which the objective is at most a
-        fifth of what it is without operators (see `PenaltyChoice`). It takes a few solutions
+        largest, as one fraction of their critical values, under which operators explain nine
+        tenths of what features share (see `PenaltyChoice`). It takes a few solutions
         instead of one. The paper's values for rapid deployment are 10 and 10, made for data
         scaled to [-1, 1].
     penalty : {"absolute", "relative"}, default="absolute"
@@ -411,7 +411,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         """Solve the slices under the penalties that were given, or that are chosen here."""
         lam, eta = given_penalties(self.penalty, self.lam, self.eta, slices)
         if lam is None or eta is None:
-            solution, chosen = choose_penalties(slices, solver, lam, eta, self.n_jobs, callback)
+            solution, chosen = choose_penalties(
+                slices, solver, self._moments.count, lam, eta, self.n_jobs, callback
+            )
             self.choice_ = AutomaticChoice(chosen)
             self.lam_, self.eta_ = chosen.lam, chosen.eta
             return solution
