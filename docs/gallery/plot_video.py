@@ -41,7 +41,9 @@ def count(scores):
 maps = {}
 for orientation, mode in enumerate(("height", "width", "time")):
     for transform in ("identity", "dct"):
-        selector = STPCASelector(100, orientation=orientation, transform=transform).fit(X)
+        selector = STPCASelector(
+            100, orientation=orientation, transform=transform, lam=10, eta=10
+        ).fit(X)
         maps[f"{mode}, {transform}"] = selector.scores_.sum(axis=2)
 maps["variance"] = X.var(axis=0).sum(axis=2)
 for name, scores in maps.items():
@@ -53,7 +55,8 @@ print(f"chance            road {road.mean():.2f}, leaves {leaves.mean():.2f}")
 # time; in three further draws as well. At any other setting mostly not: without a transform the
 # leaves come first, as they do by variance; with the width or the time reconstructed, rows are
 # what the cosines mix, and the road is one of the rows. So choose the orientation by what you
-# look for: its mode is the one whose indices are told apart.
+# look for: its mode is the one whose indices are told apart. Penalties are the paper's; those
+# chosen from the data are weaker here, and leave the leaves.
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 2.7), layout="constrained")
 clip, moment = np.divmod(np.argmax(X[:, road].sum(axis=1)), frames)  # a car is in the middle
