@@ -1,6 +1,7 @@
 """Pictures of selections and decompositions, by scikit-learn's Displays. They need matplotlib."""
 
 from tensift.plotting._channel_ranking import ChannelRankingDisplay
+from tensift.plotting._choice import ChoiceDisplay
 from tensift.plotting._comparison import ComparisonDisplay
 from tensift.plotting._component_map import ComponentMapDisplay
 from tensift.plotting._components import ComponentsDisplay
@@ -19,6 +20,7 @@ from tensift.plotting._stability import StabilityDisplay
 
 __all__ = [
     "ChannelRankingDisplay",
+    "ChoiceDisplay",
     "ComparisonDisplay",
     "ComponentMapDisplay",
     "ComponentsDisplay",

@@ -1,0 +1,135 @@
+"""What was chosen automatically, among what else."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tensift.plotting._matplotlib import ACCENT, MUTED, new_figure, tidy
+from tensift.selectors import AutomaticChoice, OrientationChoice, PenaltyChoice, STPCASelector
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["ChoiceDisplay"]
+
+
+class ChoiceDisplay:
+    """What a selector chose where "auto" was given: what was tried, and what came of it.
+
+    For penalties, what operators explain of what features share, against the fraction of the
+    critical values, with the share that was looked for. For orientations and transforms, how much
+    the features vary that each of them selects.
+
+    Parameters
+    ----------
+    choice : AutomaticChoice
+        The attribute `choice_` of a fitted selector.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        One for each thing that was chosen.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from tensift import STPCASelector
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.plotting import ChoiceDisplay
+    >>> selector = STPCASelector(20, orientation="auto").fit(load_digits().data)
+    >>> len(ChoiceDisplay.from_estimator(selector, figure=Figure()).axes_)
+    2
+    """
+
+    def __init__(self, choice: AutomaticChoice) -> None:
+        self.choice = choice
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: STPCASelector, *, figure: Figure | None = None
+    ) -> ChoiceDisplay:
+        """Draw what a fitted selector chose.
+
+        Parameters
+        ----------
+        estimator : STPCASelector
+            A fitted selector.
+        figure : matplotlib Figure, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        ChoiceDisplay
+        """
+        check_is_fitted(estimator)
+        return cls(estimator.choice_).plot(figure)
+
+    def plot(self, figure: Figure | None = None) -> ChoiceDisplay:
+        """Draw a panel for each thing that was chosen.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        ChoiceDisplay
+        """
+        parts = [
+            part for part in (self.choice.penalties, self.choice.orientation) if part is not None
+        ]
+        if not parts:
+            raise ValueError("nothing was chosen: no parameter of the selector is 'auto'")
+        self.figure_ = new_figure(figure)
+        if figure is None:
+            self.figure_.set_size_inches(5.5 * len(parts), 3.8)
+            self.figure_.set_layout_engine("constrained")
+        self.axes_ = list(np.atleast_1d(self.figure_.subplots(1, len(parts))))
+        for ax, part in zip(self.axes_, parts, strict=True):
+            if isinstance(part, PenaltyChoice):
+                _draw_penalties(ax, part)
+            else:
+                _draw_orientations(ax, part)
+            ax.set_title(textwrap.fill(part.reason, 62), fontsize="small", loc="left")
+            tidy(ax)
+        return self
+
+
+def _draw_penalties(ax: Axes, choice: PenaltyChoice) -> None:
+    shares = 100 * choice.shares
+    here = int(np.searchsorted(choice.tried, choice.fraction))
+    ax.axhline(100 * choice.target, color=MUTED, linewidth=1)
+    ax.plot(choice.tried, shares, "o-", color=ACCENT)
+    ax.plot(choice.tried[here], shares[here], "o", color="0.25", zorder=3)
+    ax.annotate(
+        f"lam = {choice.lam:.3g}\neta = {choice.eta:.3g}",
+        (choice.tried[here], shares[here]),
+        (7, 5),
+        textcoords="offset points",
+        color="0.25",
+    )
+    ax.set(xscale="log", ylim=(min(0, shares.min()), 1.1 * max(100, shares.max())))
+    ax.set_xlabel("penalties, as a fraction of the critical values")
+    ax.set_ylabel("explained, net of penalties\n(% of what features share)")
+
+
+def _draw_orientations(ax: Axes, choice: OrientationChoice) -> None:
+    names = [f"{mode}, {_name(transform)}" for mode, transform in choice.candidates]
+    colors = [ACCENT if i == choice.chosen else MUTED for i in range(len(names))]
+    ax.barh(names, choice.variances, color=colors)
+    ax.invert_yaxis()
+    ax.axvline(1, color="0.25", linewidth=1)
+    ax.set_xlabel("variance of the selected features (mean of all: 1)")
+    ax.set_ylabel("orientation, transform")
+
+
+def _name(transform: Any) -> str:
+    return transform if isinstance(transform, str) else "given"
