@@ -180,7 +180,8 @@ def plan_job(
     dtype : dtype, default="float32"
         Of the stored samples.
     grid : int, default=1
-        Pairs of penalties: 1 for a fit, 25 for the default grid of `stpca_path`.
+        Pairs of penalties: 1 for a fit whose penalties are given, about 4 where they are "auto",
+        25 for the default grid of `stpca_path`.
     steps : float or None, default=None
         Steps of a slice, where they are known from a smaller run; else what is usual.
     workers : int, default=1
