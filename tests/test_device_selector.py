@@ -185,7 +185,7 @@ def test_numpy_through_the_code_of_devices(monkeypatch, solver):
     X = samples()
     tol = 1e-5 if solver == "paper" else 1e-9
     selector = STPCASelector(
-        4, transform="dft", score="energy", solver=solver, tol=tol, **PENALTIES
+        4, selection="top", transform="dft", score="energy", solver=solver, tol=tol, **PENALTIES
     )
     expected = clone(selector).fit(X)
     monkeypatch.setattr("tensift.base._oriented.empty_moments", lambda o, _: DeviceMoments(o))

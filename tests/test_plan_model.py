@@ -144,8 +144,9 @@ def test_memory_beside_what_is_allocated(solver, transform, n, shape):
     X = np.random.default_rng(0).normal(size=(n, *shape)).astype(np.float32)
     X += 5 * np.random.default_rng(1).normal(size=(n, 1, 1)).astype(np.float32)
     selector = STPCASelector(
-        20, solver=solver, transform=transform, max_iter=6, score="energy", tol=1e-2
-    )
+        20, solver=solver, transform=transform, max_iter=6, score="energy", tol=1e-2,
+        selection="top", lam=10, eta=10,
+    )  # fmt: skip
     tracemalloc.start()
     try:
         selector.fit(X)

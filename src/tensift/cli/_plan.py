@@ -85,8 +85,8 @@ def _add_job_arguments(group: Any) -> None:
     group.add_argument("--dtype", help="of the stored samples (default: float32)")
     group.add_argument(
         "--grid", type=positive_int, metavar="CELLS", default=1,
-        help="pairs of penalties: about 4 for a fit with automatic ones, 25 for the default grid of "
-        "a path (default: 1, a fit with given ones)",
+        help="pairs of penalties: about 4 for a fit with automatic ones, 25 for the default grid "
+        "of a path (default: 1, a fit with given ones)",
     )  # fmt: skip
     group.add_argument(
         "--steps", type=float, metavar="N",

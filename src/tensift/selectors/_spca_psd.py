@@ -36,8 +36,8 @@ class SPCA_PSD(STPCASelector):
     selection : {"top", "diverse"}, default="top"
         Keep the features with the largest scores, or features with large scores that do not repeat
         one another (`rank_diverse`).
-    lam, eta : float, default=10.0
-        Weights of the column norms and of the trace.
+    lam, eta : float or "auto", default=10.0
+        Weights of the column norms and of the trace; "auto" as in `STPCASelector`.
     penalty : {"absolute", "relative"}, default="absolute"
         Whether `lam` and `eta` are taken as they stand, or as fractions of their critical values,
         above which the optimum is zero.
@@ -71,6 +71,8 @@ class SPCA_PSD(STPCASelector):
         Flat row-major feature indices, best first.
     lam_, eta_ : float
         The penalties of the problem that was solved.
+    choice_ : AutomaticChoice
+        How they were chosen, if they were "auto".
     operators_ : ndarray of shape (1, d, d)
         The operator ``A`` on flattened samples.
     objective_ : float
@@ -131,8 +133,8 @@ class SPCA_PSD(STPCASelector):
         n_features_to_select: int | float | str = 100,
         *,
         selection: str = "top",
-        lam: float = 10.0,
-        eta: float = 10.0,
+        lam: float | str = 10.0,
+        eta: float | str = 10.0,
         penalty: str = "absolute",
         solver: str = "paper",
         scale: str | None = "max",
