@@ -236,7 +236,7 @@ def test_a_worker_killed_while_moments_are_taken_changes_nothing(client):
             for key, state in states.items()
             if "reading-samples" in str(key) and state == "memory"
         ]
-        return len(done) >= 3
+        return len(done) >= 1  # more may be merged before anybody looks
 
     before = set(client.run(os.getpid).values())
     thread, victims = killed(client, some_are_done)
