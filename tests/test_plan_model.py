@@ -182,7 +182,9 @@ def test_passes_are_those_of_the_library(transform):
     job = make_job(shape, n, transform=transform, dtype="float64")
     for mib in (1, 2, 5, 100):
         with sklearn.config_context(working_memory=mib):
-            selector = STPCASelector(5, transform=transform, max_iter=1, score="energy")
+            selector = STPCASelector(
+                5, lam=10, eta=10, selection="top", transform=transform, max_iter=1, score="energy"
+            )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 moments = selector.fit(Chunks(lambda: iter([X])))._moments

@@ -7,6 +7,9 @@ from sklearn.base import clone
 
 from tensift import STPCASelector, collect_moments
 from tensift.datasets import load_digits, make_orbit
+from tensift.gram import GramTensor
+from tensift.selectors._slices import LocalSlices
+from tensift.solvers import critical_penalties
 
 DIGITS = load_digits()
 RNG = np.random.default_rng(0)
@@ -219,3 +222,30 @@ def test_wherever_slices_are_the_same_penalties_are_chosen():
     on_host = STPCASelector(4, orientation="auto").fit(X)
     assert device.orientation_ == on_host.orientation_
     assert device.lam_ == on_host.lam_
+
+
+@pytest.mark.parametrize("n", [5, 40])
+@pytest.mark.parametrize("kind", [float, complex])
+def test_bounds_of_the_critical_penalties_of_large_slices(n, kind):
+    """What stands for the critical lam of large slices is above it, and eta is exact."""
+    rng = np.random.default_rng(n)
+    factor = rng.normal(size=(2, 12, n)).astype(kind)
+    if kind is complex:
+        factor += 1j * rng.normal(size=factor.shape)
+    thin = GramTensor(factor, thin=True)
+    dense = GramTensor(thin.dense(), thin=False)
+    critical = critical_penalties(dense)
+    longest = max(np.linalg.norm(S[:, c]) for S in dense.array for c in range(12))
+    for gram in (thin, dense):
+        bounds = LocalSlices(gram).bounds()
+        assert bounds.lam == pytest.approx(2 * longest)
+        assert bounds.eta == pytest.approx(critical.eta)
+        assert critical.lam <= bounds.lam * (1 + 1e-9)
+
+
+def test_large_slices_take_bounds():
+    X = smooth(20, (300,))
+    selector = STPCASelector(5).fit(X)
+    choice = selector.choice_.penalties
+    shares = dict(zip(choice.tried, choice.shares, strict=True))
+    assert shares[choice.fraction] == pytest.approx(0.9, abs=0.03)

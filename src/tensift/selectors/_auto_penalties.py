@@ -41,7 +41,8 @@ class PenaltyChoice:
     lam, eta : float
         The penalties that were chosen, or given.
     fraction : float
-        The fraction of their critical values that the chosen ones are.
+        The fraction of their critical values that the chosen ones are; of bounds of these where
+        slices have more than 256 features.
     tried, shares : ndarray
         The fractions that were tried, increasing, and what operators explain under each, as a
         share of what features share.
@@ -88,7 +89,7 @@ def choose_penalties(
     an optimum explains never grows with a penalty, so the fraction is found between one that
     explains too much and one that explains too little.
     """
-    critical = slices.critical()
+    critical = slices.about_critical()
     energy, shared = slices.energies(n_samples)
     shared = max(shared, _LEAST_SHARED * energy)
     shares: dict[float, float] = {}

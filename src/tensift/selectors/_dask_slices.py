@@ -20,6 +20,7 @@ from tensift.selectors._shared_energy import energies_of
 from tensift.selectors._slice_solver import SliceSolver
 from tensift.selectors._slices import LocalSlices, Slices, parts_in
 from tensift.solvers import CriticalPenalties, PathSolution, Solution, critical_penalties
+from tensift.solvers._critical import bounds_of_critical
 from tensift.solvers._path import PathRows, solve_row
 from tensift.solvers._problem import column_norms
 from tensift.sources._dask_moments import DaskMoments, joined_gram
@@ -58,7 +59,7 @@ class DaskSlices(Slices):
         Most slices are known not to have the largest from bounds that are found at once; those
         that may have it go to one worker, which narrows the bounds as it would for all slices.
         """
-        parts = gather(self._on_blocks(partial(bounds_of_critical, factor=self._factor)))
+        parts = gather(self._on_blocks(partial(bounds_of_slices, factor=self._factor)))
         eta, lower, upper = (np.concatenate(values) for values in zip(*parts, strict=True))
         wanted = upper >= (1 - _ROUNDING) * lower.max()
         wanted |= eta >= (1 - _ROUNDING) * eta.max()
@@ -70,6 +71,10 @@ class DaskSlices(Slices):
         ]
         (critical,) = gather([self._task(partial(critical_of, factor=self._factor), *taken)])
         return critical
+
+    def bounds(self) -> CriticalPenalties:
+        """The critical eta, and a bound from above of the critical lam."""
+        return largest_of(gather(self._on_blocks(bounds_of_critical)), self._factor)
 
     def energies(self, n_samples: int) -> tuple[float, float]:
         """The sum of squares of all slices, and what their features share."""
@@ -190,6 +195,12 @@ class DaskSlices(Slices):
         return delayed(work, pure=True, traverse=False)(*grams)
 
 
+def largest_of(parts: Sequence[CriticalPenalties], factor: float) -> CriticalPenalties:
+    """The largest penalties of parts of the data, which are multiplied by a factor."""
+    lam, eta = (max(values) for values in zip(*((p.lam, p.eta) for p in parts), strict=True))
+    return CriticalPenalties(factor**2 * lam, factor**2 * eta)
+
+
 class SolutionElsewhere(Solution):
     """A solution whose operators are computed again, and brought here, when they are read."""
 
@@ -281,7 +292,7 @@ def norms_of_block(
         return norms_under(problems, share, solver.solve)
 
 
-def bounds_of_critical(gram: GramTensor, factor: float) -> tuple[NDArray, NDArray, NDArray]:
+def bounds_of_slices(gram: GramTensor, factor: float) -> tuple[NDArray, NDArray, NDArray]:
     """For every slice of a block its critical eta, and bounds of its critical lam."""
     with one_blas_thread():
         doubled = 2 * gram.scaled(factor).dense()

@@ -25,6 +25,7 @@ from tensift.solvers import (
     critical_penalties,
     on_device,
 )
+from tensift.solvers._critical import bounds_of_critical
 from tensift.solvers.on_device._exact import block_elements
 from tensift.solvers.on_device._start import spectrum_of
 
@@ -63,6 +64,10 @@ class DeviceSlices(Slices):
     def critical(self) -> CriticalPenalties:
         """The penalties above which nothing is left of any slice."""
         return critical_penalties(self.gram)
+
+    def bounds(self) -> CriticalPenalties:
+        """The critical eta, and a bound from above of the critical lam."""
+        return bounds_of_critical(self.gram)
 
     def energies(self, n_samples: int) -> tuple[float, float]:
         """The sum of squares of all slices, and what their features share."""

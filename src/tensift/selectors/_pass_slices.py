@@ -14,7 +14,7 @@ from tensift._stacks import diagonal_of
 from tensift._warnings import warn_user
 from tensift.base._passes import MomentsInPasses, why_not_kept
 from tensift.gram import GramTensor
-from tensift.selectors._dask_slices import SolutionElsewhere
+from tensift.selectors._dask_slices import SolutionElsewhere, largest_of
 from tensift.selectors._entry import norms_under
 from tensift.selectors._scoring import variances
 from tensift.selectors._shared_energy import energies_of
@@ -27,6 +27,7 @@ from tensift.solvers import (
     critical_penalties,
     solve_path,
 )
+from tensift.solvers._critical import bounds_of_critical
 from tensift.solvers._path import PathRows
 from tensift.solvers._problem import column_norms
 
@@ -69,6 +70,12 @@ class PassSlices(Slices):
                 held = _leaders(held)
         assert held is not None
         return critical_penalties(self._scaled(held))
+
+    def bounds(self) -> CriticalPenalties:
+        """The critical eta, and a bound from above of the critical lam."""
+        return largest_of(
+            [bounds_of_critical(gram) for _, gram in self._moments.grams()], self._factor
+        )
 
     def energies(self, n_samples: int) -> tuple[float, float]:
         """The sum of squares of all slices, and what their features share."""

@@ -25,7 +25,10 @@ from tensift.solvers import (
     critical_penalties,
     solve_path,
 )
+from tensift.solvers._critical import bounds_of_critical
 from tensift.sources._dask_moments import DaskMoments
+
+_SMALL = 256  # features of a slice whose critical lam takes no longer than a solution
 
 __all__ = ["LocalSlices", "Slices", "parts_in", "slices_of", "slices_of_gram"]
 
@@ -47,6 +50,14 @@ class Slices(ABC):
     @abstractmethod
     def critical(self) -> CriticalPenalties:
         """The penalties above which nothing is left of any slice."""
+
+    @abstractmethod
+    def bounds(self) -> CriticalPenalties:
+        """The critical eta, and a bound from above of the critical lam; soon found."""
+
+    def about_critical(self) -> CriticalPenalties:
+        """The critical penalties, or where slices are large their bounds."""
+        return self.critical() if self.size <= _SMALL else self.bounds()
 
     @abstractmethod
     def energies(self, n_samples: int) -> tuple[float, float]:
@@ -111,6 +122,10 @@ class LocalSlices(Slices):
     def critical(self) -> CriticalPenalties:
         """The penalties above which nothing is left of any slice."""
         return critical_penalties(self.gram)
+
+    def bounds(self) -> CriticalPenalties:
+        """The critical eta, and a bound from above of the critical lam."""
+        return bounds_of_critical(self.gram)
 
     def energies(self, n_samples: int) -> tuple[float, float]:
         """The sum of squares of all slices, and what their features share."""

@@ -93,6 +93,23 @@ def critical_penalties(
     return CriticalPenalties(eta * longest, eta)
 
 
+def bounds_of_critical(gram: GramTensor) -> CriticalPenalties:
+    """The critical eta, and a bound from above of the critical lam: twice the longest column.
+
+    They take one product and the largest eigenvalue, of the smaller side of thin factors.
+    """
+    factor = gram.array
+    xp = namespace_of(factor)
+    if gram.thin:
+        across = xp.conj(factor) if is_complex(factor) else factor
+        inner = xp.matmul(xp.matrix_transpose(across), factor)
+        squares = _real(xp.sum(xp.matmul(factor, inner) * across, axis=2))
+        longest = xp.sqrt(xp.max(xp.clip(squares, min=0.0)))
+    else:
+        inner, longest = factor, xp.max(column_norms(factor))
+    return CriticalPenalties(2 * float(longest), 2 * float(xp.max(xp.linalg.eigvalsh(inner))))
+
+
 def _longest_column(
     matrices: Any, tol: float, max_iter: int, psd_part: Callable[[Any], Any]
 ) -> float:
