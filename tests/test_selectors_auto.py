@@ -247,5 +247,10 @@ def test_large_slices_take_bounds():
     X = smooth(20, (300,))
     selector = STPCASelector(5).fit(X)
     choice = selector.choice_.penalties
+    (slices,) = slices_of(selector, X)
+    gram = slices @ slices.T
+    longest, largest = np.linalg.norm(gram, axis=0).max(), np.linalg.eigvalsh(gram).max()
+    assert choice.lam == pytest.approx(2 * choice.fraction * longest, rel=0.006)  # three digits
+    assert choice.eta == pytest.approx(2 * choice.fraction * largest, rel=0.006)
     shares = dict(zip(choice.tried, choice.shares, strict=True))
     assert shares[choice.fraction] == pytest.approx(0.9, abs=0.03)

@@ -28,9 +28,9 @@ from tensift.solvers import (
 from tensift.solvers._critical import bounds_of_critical
 from tensift.sources._dask_moments import DaskMoments
 
-_SMALL = 256  # features of a slice whose critical lam takes no longer than a solution
-
 __all__ = ["LocalSlices", "Slices", "parts_in", "slices_of", "slices_of_gram"]
+
+_SMALL = 256  # features of a slice whose critical lam takes no longer than a solution
 
 
 class Slices(ABC):
