@@ -1,4 +1,4 @@
-"""What the examples share: the command line, the images, the picture's file."""
+"""Shared code of the examples: command line, images, saving the picture."""
 
 import argparse
 import os
@@ -14,22 +14,22 @@ IMAGES = ("digits", "patches", "jaffe", "pie")
 
 
 def read_arguments(description, default=None, argv=None):
-    """Options that all examples have: `--output`, `--fast` and, with a default, `--data`."""
+    """Parse `--output` and `--fast`, and `--data` if `default` names a data set."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--output", default=".", metavar="FOLDER", help="where the picture goes")
-    parser.add_argument("--fast", action="store_true", help="less data and fewer settings")
+    parser.add_argument("--output", default=".", metavar="FOLDER", help="folder for the picture")
+    parser.add_argument("--fast", action="store_true", help="use less data and fewer settings")
     if default:
         parser.add_argument(
             "--data",
             choices=IMAGES,
             default=default,
-            help=f"{default} by default; jaffe and pie are files of the paper, in TENSIFT_DATA",
+            help=f"default: {default}; jaffe and pie need the paper's files in TENSIFT_DATA",
         )
     return parser.parse_args(argv)
 
 
 def load_images(name, fast=False):
-    """Images `(n, height, width)` with values in [0, 1], and labels or None."""
+    """Return images `(n, height, width)` with values in [0, 1], and labels or None."""
     if name == "patches":
         images, labels = _patches(16 if fast else 32), None
     elif name == "digits":
@@ -45,13 +45,13 @@ def load_images(name, fast=False):
 
 
 def split(n, share=2 / 3, seed=0):
-    """Two disjoint sets of indices, the first with this share."""
+    """Split `range(n)` at random; the first part has the given share."""
     order = np.random.default_rng(seed).permutation(n)
     return np.split(order, [round(share * n)])
 
 
 def save(figure, folder, name):
-    """Write a picture beside its target and move it there; say where it is."""
+    """Write the picture to a temporary file, move it into place, and print its path."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     handle, partial = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".png")
@@ -67,7 +67,7 @@ def save(figure, folder, name):
 
 
 def show_images(axes, images, title=None, size=9):
-    """Draw grey images along a row of axes; the title goes to the left."""
+    """Draw grey images along a row of axes, with the title on the left."""
     for axis, image in zip(axes, images, strict=True):
         axis.imshow(image, cmap="gray", vmin=0, vmax=1)
         axis.set_xticks([])
@@ -77,7 +77,7 @@ def show_images(axes, images, title=None, size=9):
 
 
 def _patches(side):
-    """Squares of the two photographs that come with scikit-learn, in grey."""
+    """Cut the two photographs of scikit-learn into grey squares."""
     from sklearn.datasets import load_sample_images
 
     squares = []

@@ -1,7 +1,7 @@
-"""A map of samples by their two strongest components, and what these components look like.
+"""Draw a map of samples by their two strongest components, and show these components.
 
-The map is made without labels; they only colour the points. Printed beside it: how well the
-neighbours on the map agree in their label, for TensorPCA and for PCA.
+The map does not use labels; they only colour the points. The script also prints how often
+neighbours on the map have the same label, for TensorPCA and for PCA.
 
     python examples/component_map.py [--data digits|jaffe|pie] [--output FOLDER] [--fast]
 """
@@ -20,31 +20,31 @@ from tensift import TensorPCA
 from tensift.plotting import ComponentMapDisplay, EnergyDisplay
 
 COMPONENTS = 8
-SETTINGS = [(transform, mode) for transform in ("identity", "dct", "eigen") for mode in (0, 1)]
+SETTINGS = [(basis, mode) for basis in ("identity", "dct", "eigen") for mode in (0, 1)]
 
 
 def run(images, labels):
-    """Share of the energy in two coordinates, and accuracy of five neighbours in them."""
+    """Return the energy share of two coordinates and the accuracy of five neighbours in them."""
     rows = images.reshape(len(images), -1)
     pca = PCA(2, svd_solver="full").fit(rows)
     found = {"PCA": (pca.explained_variance_ratio_.sum(), neighbours(pca.transform(rows), labels))}
-    for transform, mode in SETTINGS:
-        model = TensorPCA(2, truncation="global", transform=transform, orientation=mode).fit(images)
+    for basis, mode in SETTINGS:
+        model = TensorPCA(2, truncation="global", basis=basis, orientation=mode).fit(images)
         ratio = model.explained_variance_ratio_.sum()
-        name = f"TensorPCA, {transform}, orientation {mode}"
+        name = f"TensorPCA, {basis}, orientation {mode}"
         found[name] = ratio, neighbours(model.transform(images), labels)
     return {name: (float(ratio), accuracy) for name, (ratio, accuracy) in found.items()}
 
 
 def neighbours(points, labels):
-    """Accuracy of a vote of five neighbours, over five folds; None without labels."""
+    """Return the accuracy of five neighbours over five folds, or None without labels."""
     if labels is None:
         return None
     return float(cross_val_score(KNeighborsClassifier(5), points, labels, cv=5).mean())
 
 
 def draw(model, images, labels):
-    """The map, the energy and the patterns."""
+    """Draw the map, the energy and the patterns."""
     figure = plt.figure(figsize=(15, 8), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(4, 1))
     left, right = upper.subplots(1, 2, width_ratios=(1.15, 1))
@@ -72,11 +72,9 @@ def main(argv=None):
     print(f"{'two coordinates of':34} {'energy':>7} {'neighbours agree':>16}")
     for name, (ratio, accuracy) in found.items():
         print(f"{name:34} {ratio:7.3f} {'-' if accuracy is None else f'{accuracy:.3f}':>16}")
-    transform, mode = max(
-        SETTINGS, key=lambda s: found[f"TensorPCA, {s[0]}, orientation {s[1]}"][0]
-    )
-    print(f"drawn: TensorPCA, {transform}, orientation {mode}, which holds the most energy in two")
-    model = TensorPCA(COMPONENTS, truncation="global", transform=transform, orientation=mode)
+    basis, mode = max(SETTINGS, key=lambda s: found[f"TensorPCA, {s[0]}, orientation {s[1]}"][0])
+    print(f"drawn: TensorPCA, {basis}, orientation {mode} (most energy in two coordinates)")
+    model = TensorPCA(COMPONENTS, truncation="global", basis=basis, orientation=mode)
     figure = draw(model.fit(images), images, labels)
     save(figure, options.output, "component_map")
     return found

@@ -1,8 +1,8 @@
-"""Compress images: how much of them is lost, against how many numbers are kept.
+"""Compress images, and compare the error with the number of stored numbers.
 
-Numbers are counted for the whole set: the mean, the basis (with the transform, where it is made
-from the data) and the coordinates of every sample. Errors are shares of the energy about the mean,
-of the samples that were fitted and of samples that were not.
+Numbers are counted for the whole set: the mean, the components (with the transform, if it is
+learned from the data) and the coordinates of every sample. Errors are shares of the energy about
+the mean, for fitted samples and for held-out samples.
 
     python examples/compress.py [--data patches|digits|jaffe|pie] [--output FOLDER] [--fast]
 """
@@ -27,7 +27,7 @@ SHOWN = 0.05
 
 @dataclass(frozen=True)
 class Result:
-    """A method at one size: numbers kept, coordinates of a sample, errors, held-out images."""
+    """One method at one size: numbers kept, coordinates per sample, errors, held-out images."""
 
     method: str
     share: float
@@ -39,19 +39,19 @@ class Result:
 
 
 def run(train, test, shares=SHARES, cp_steps=40):
-    """Results of every method at every budget that it can meet."""
+    """Run every method at every budget that is large enough for it."""
     methods = {"PCA": _pca, "2-D DCT": _fixed_dct}
-    for truncation, transform, mode in product(
+    for truncation, basis, mode in product(
         ("global", "slice"), ("identity", "dct", "eigen"), (0, 1)
     ):
-        name = f"TensorPCA {truncation}, {transform}, orientation {mode}"
-        methods[name] = _tensor_pca(truncation, transform, mode)
+        name = f"TensorPCA {truncation}, {basis}, orientation {mode}"
+        methods[name] = _tensor_pca(truncation, basis, mode)
     try:
         import tensorly  # noqa: F401
 
         methods |= {"Tucker": _tucker, "CP": _cp(cp_steps)}
     except ImportError:
-        print("Tucker and CP are left out; they need tensorly: pip install tensorly")
+        print("Tucker and CP are skipped because tensorly is missing: pip install tensorly")
     results = []
     for (name, method), share in product(methods.items(), shares):
         kept = method(train, test, int(share * train.size))
@@ -82,7 +82,7 @@ def _pca(train, test, budget):
 
 
 def _fixed_dct(train, test, budget):
-    """No basis to keep: the 2-D cosines that vary most, and which they are."""
+    """Keep the 2-D cosines that vary most. Only their positions are stored, no basis."""
     n, mean = len(train), train.mean(axis=0)
     count = min((budget - mean.size) // (n + 1), mean.size)
     if count < 1:
@@ -98,18 +98,18 @@ def _fixed_dct(train, test, budget):
     return mean.size + count * (n + 1), count, *back
 
 
-def _tensor_pca(truncation, transform, mode):
+def _tensor_pca(truncation, basis, mode):
     def method(train, test, budget):
         n, d, q = len(train), train[0].size, train.shape[mode + 1]
         p = d // q
-        fixed = d + (p * p if transform == "eigen" else 0)
-        each = n + q + 1  # coordinates, the component in its slice, and which slice that is
+        fixed = d + (p * p if basis == "eigen" else 0)
+        each = n + q + 1  # coordinates, the component, and the number of its slice
         count = min((budget - fixed) // each, d)
         if truncation == "slice":
             count //= p
         if count < 1:
             return None
-        model = TensorPCA(count, truncation=truncation, transform=transform, orientation=mode)
+        model = TensorPCA(count, truncation=truncation, basis=basis, orientation=mode)
         model.fit(train)
         back = [model.inverse_transform(model.transform(x)) for x in (train, test)]
         return fixed + model.n_components_ * each, model.n_components_, *back
@@ -118,7 +118,7 @@ def _tensor_pca(truncation, transform, mode):
 
 
 def _tucker(train, test, budget):
-    """Of the ranks that fit the budget, those with the smallest error on the fitted samples."""
+    """Use the ranks with the smallest error on the fitted samples among those within the budget."""
     from tensorly.decomposition import tucker
 
     mean = train.mean(axis=0)
@@ -161,14 +161,14 @@ def _cp(steps):
 
 
 def _on_basis(basis, images):
-    """The nearest combinations of basis images."""
+    """Project images onto the span of the basis images."""
     flat = basis.reshape(len(basis), -1)
     weights = np.linalg.lstsq(flat.T, images.reshape(len(images), -1).T, rcond=None)[0]
     return (flat.T @ weights).T.reshape(images.shape)
 
 
 def draw(results, test, data):
-    """Errors against numbers and against coordinates, and images at one budget."""
+    """Draw errors against numbers and against coordinates, and images at one budget."""
     shown = [r for r in results if "slice" not in r.method]
     names = list(dict.fromkeys(r.method for r in shown))
     rows = [n for n in names if any(_at(r, n, SHOWN) for r in shown)]
@@ -192,10 +192,10 @@ def draw(results, test, data):
                 color=colour,
                 label=name.replace("TensorPCA global", "TensorPCA"),
             )
-    for axis, title in zip(axes, ("numbers kept, in all", "coordinates of a sample"), strict=True):
+    for axis, title in zip(axes, ("numbers kept in total", "coordinates per sample"), strict=True):
         axis.set(xscale="log", yscale="log", xlabel=title)
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("share of the energy lost, held out")
+    axes[0].set_ylabel("share of the energy lost on held-out samples")
     axes[1].legend(fontsize=8)
     upper.suptitle(f"Compressing {data}")
     count = min(12, len(test))
@@ -207,7 +207,7 @@ def draw(results, test, data):
             images = next(r.images for r in shown if _at(r, name, SHOWN))
         show_images(line, images[contrast], name.replace("TensorPCA global", "TensorPCA"), 8)
     lower.suptitle(
-        f"the held-out samples of most contrast, {SHOWN:.0%} of the numbers kept", fontsize=10
+        f"held-out samples with most contrast, {SHOWN:.0%} of the numbers kept", fontsize=10
     )
     return figure
 

@@ -1,10 +1,10 @@
-"""Take noise off images that are only known with noise.
+"""Remove noise from images without seeing the clean images.
 
-Every method keeps the components whose singular values exceed what noise alone would give; nobody
-looks at the clean images to choose. The noise's level is estimated from the finest differences of
-neighbouring pixels, and the threshold for a matrix of n samples by q features is the one that is
-optimal for hard thresholding in white noise of a known level (Gavish and Donoho, 2014). Beside it
-stands what the best choice would have been, with the clean images in hand.
+Every method keeps the components whose singular values exceed what noise alone would give. The
+noise level is estimated from the finest differences of neighbouring pixels. The threshold for a
+matrix of n samples by q features is optimal for hard thresholding in white noise of a known level
+(Gavish and Donoho, 2014). For comparison, the script also shows the best possible choice, which
+needs the clean images.
 
     python examples/denoise.py [--data patches|digits|jaffe|pie] [--output FOLDER] [--fast]
 """
@@ -22,12 +22,12 @@ from sklearn.decomposition import PCA
 from tensift import SparseTensorPCA, TensorPCA
 
 NOISE = 0.2  # of the largest pixel
-SHARES = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the lam at which noise alone is dropped
+SHARES = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the lam that removes pure noise
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a method makes of noisy images, and what its best size would have made of them."""
+    """The result of a method on noisy images, and the result with its best size."""
 
     method: str
     components: int
@@ -38,19 +38,19 @@ class Result:
 
 
 def psnr(images, clean):
-    """Peak signal-to-noise ratio in decibels; the peak of the images is 1."""
+    """Return the peak signal-to-noise ratio in decibels, for images with a peak of 1."""
     return float(-10 * np.log10(np.mean((images - clean) ** 2)))
 
 
 def noise_level(images):
-    """Standard deviation of white noise, from the diagonal differences of 2 x 2 pixels."""
+    """Estimate the standard deviation of white noise from 2 x 2 pixel differences."""
     a, b = images[:, ::2, ::2], images[:, ::2, 1::2]
     c, d = images[:, 1::2, ::2], images[:, 1::2, 1::2]
     return float(np.median(np.abs(a - b - c + d)) / 2 / 0.6745)
 
 
 def threshold(n, q, sigma):
-    """The singular value above which a component of an n x q matrix is worth keeping."""
+    """Return the singular value above which a component of an n x q matrix is kept."""
     small, large = sorted((n, q))
     beta = small / large
     root = np.sqrt(beta**2 + 14 * beta + 1)
@@ -58,18 +58,18 @@ def threshold(n, q, sigma):
 
 
 def noise_energy(n, q, sigma):
-    """The largest energy that a component of n x q white noise has, nearly."""
+    """Return about the largest energy of a component of n x q white noise."""
     return (sigma * (np.sqrt(n) + np.sqrt(q))) ** 2
 
 
 def run(noisy, clean, shares=SHARES, sigma=None):
-    """Results of all methods."""
+    """Run all methods."""
     sigma = noise_level(noisy) if sigma is None else sigma
     results = [Result("noisy", noisy[0].size, psnr(noisy, clean), 0, np.nan, noisy)]
     results += _pca(noisy, clean, sigma)
-    for transform in ("identity", "dct", "eigen"):
+    for basis in ("identity", "dct", "eigen"):
         for mode in (0, 1):
-            results.append(_tensor_pca(noisy, clean, sigma, transform, mode))
+            results.append(_tensor_pca(noisy, clean, sigma, basis, mode))
     results += [
         _sparse(noisy, clean, sigma, sparsity, shares) for sparsity in ("features", "components")
     ]
@@ -77,7 +77,7 @@ def run(noisy, clean, shares=SHARES, sigma=None):
 
 
 def _pca(noisy, clean, sigma):
-    """Components kept as they are, and shrunk as sparse components are."""
+    """Keep components unchanged, and shrink them like sparse components."""
     rows = noisy.reshape(len(noisy), -1)
     model = PCA(svd_solver="full").fit(rows)
     coordinates, values = model.transform(rows), model.singular_values_
@@ -101,8 +101,8 @@ def _pca(noisy, clean, sigma):
     ]
 
 
-def _tensor_pca(noisy, clean, sigma, transform, mode):
-    model = TensorPCA(truncation="global", transform=transform, orientation=mode).fit(noisy)
+def _tensor_pca(noisy, clean, sigma, basis, mode):
+    model = TensorPCA(truncation="global", basis=basis, orientation=mode).fit(noisy)
     cut = threshold(len(noisy), noisy.shape[mode + 1], sigma)
     kept = int(np.sum(np.sqrt(model.energy_) > cut))
 
@@ -113,27 +113,32 @@ def _tensor_pca(noisy, clean, sigma, transform, mode):
         return model.inverse_transform(model.transform(noisy))
 
     best = max(_ladder(model.n_components_), key=lambda count: psnr(images(count), clean))
-    name = f"TensorPCA, {transform}, orientation {mode}"
+    name = f"TensorPCA, {basis}, orientation {mode}"
     return Result(
         name, kept, psnr(images(kept), clean), best, psnr(images(best), clean), images(kept)
     )
 
 
 def _sparse(noisy, clean, sigma, sparsity, shares):
-    """As many components a slice as the fullest one needs.
+    """Fit SparseTensorPCA with as many components per slice as the largest slice needs.
 
-    A column of the encoder is zero where twice its energy is below lam, and is shrunk by
-    ``1 - lam / (2 energy)`` elsewhere: with lam at twice the energy that noise alone has at most,
-    sparse components take off what noise adds. For sparse features there is no such rule: lam is
-    then the largest of a few that leaves no larger residual than the noise.
+    A column of the encoder is zero if twice its energy is below lam. Otherwise it is multiplied by
+    ``1 - lam / (2 energy)``. For sparse components, lam is twice the largest energy of pure noise,
+    which removes what noise adds. For sparse features there is no such rule, so lam is the largest
+    of a few values that leaves a residual no larger than the noise.
     """
     n, q = len(noisy), noisy.shape[1]
-    plain = TensorPCA(transform="dct").fit(noisy)
+    plain = TensorPCA(basis="dct").fit(noisy)
     rank = int(np.sum(np.sqrt(plain.energy_) > threshold(n, q, sigma), axis=1).max())
     tried = []
     for lam in [2 * noise_energy(n, q, sigma) * share for share in shares]:
         model = SparseTensorPCA(
-            max(1, rank), lam=lam, penalty="absolute", sparsity=sparsity, transform="dct", tol=1e-5
+            max(1, rank),
+            lam=lam,
+            penalty_units="absolute",
+            sparsity=sparsity,
+            basis="dct",
+            tol=1e-5,
         ).fit(noisy)
         images = model.inverse_transform(model.transform(noisy))
         residual = float(np.sqrt(np.mean((noisy - images) ** 2)))
@@ -149,14 +154,14 @@ def _sparse(noisy, clean, sigma, sparsity, shares):
 
 
 def _ladder(most):
-    """Numbers of components to look at for the best one: every one up to 20, then every tenth."""
+    """List the numbers of components to try: all up to 20, then steps of 10 %."""
     return sorted(
         {*range(1, min(most, 20) + 1), *(int(1.1**k) for k in range(100) if 1.1**k < most)}
     )
 
 
 def draw(results, clean, data):
-    """Bars of what was reached, and images."""
+    """Draw the PSNR of all methods as bars, and images."""
     count = min(10, len(clean))
     contrast = np.argsort(-clean.var(axis=(1, 2)), kind="stable")[:count]
     rows = ["clean", *(r.method for r in results)]
@@ -171,7 +176,7 @@ def draw(results, clean, data):
     axis.set_yticks(places, [f"{r.method} ({r.components})" for r in results], fontsize=8)
     axis.set_xlim(min(r.psnr for r in results) - 1, None)
     axis.set(xlabel="PSNR, dB")
-    axis.set_title(f"{data} with noise of {NOISE:g}; in brackets the components kept", fontsize=9)
+    axis.set_title(f"{data} with noise of {NOISE:g}; components kept in brackets", fontsize=9)
     axis.legend(fontsize=7, loc="upper right")
     grid = right.subplots(len(rows), count, squeeze=False)
     for line, name, images in zip(grid, rows, [clean, *(r.images for r in results)], strict=True):

@@ -1,12 +1,12 @@
-"""Samples with three modes: is the third one worth keeping, or may it be flattened into another?
+"""Is the third mode of a sample worth keeping, or can it be flattened into another mode?
 
-TensorPCA: the energy lost on held-out samples, at equal numbers kept (mean, basis, transforms made
-from the data, coordinates of the fitted samples) and at equal coordinates of a sample. Every
-transform of every mode at every orientation is tried; which one a layout is judged by is chosen on
-a part of the fitted samples.
+TensorPCA: the energy lost on held-out samples, at equal numbers kept (mean, components, transforms
+learned from the data, coordinates of the fitted samples) and at equal coordinates per sample. Every
+basis of every mode is tried at every orientation. The setting for each layout is chosen on a part
+of the fitted samples.
 
-STPCASelector at its defaults: the share of known channels among the first, in generated recordings
-of several subjects.
+STPCASelector with the paper's penalties and solver: the share of the known channels among the first
+ones, in generated recordings of several subjects.
 
     python examples/higher_order.py [--output FOLDER] [--fast] [--seeds N] [--datasets N]
 """
@@ -29,12 +29,12 @@ from tensift.datasets import fetch_paper
 
 SHARES = (0.05, 0.1, 0.2)  # of the numbers in the fitted samples
 COORDINATES = (20, 100)
-TRANSFORMS = ("identity", "dct", "eigen")
+BASES = ("identity", "dct", "eigen")
 AMPLITUDES = (0.3, 0.4, 0.5, 0.7)
 
 
 def make_clips(n, rng, shape=(12, 12, 8), noise=0.1):
-    """Short films `(n, height, width, time)` of one bright blob that moves, with white noise."""
+    """Make films `(n, height, width, time)` of one moving bright blob with white noise."""
     height, width, duration = shape
     y, x, t = np.meshgrid(*(np.arange(size) for size in shape), indexing="ij")
     place = rng.uniform([2, 2], [height - 2, width - 2], (n, 2))
@@ -50,11 +50,11 @@ def make_clips(n, rng, shape=(12, 12, 8), noise=0.1):
 
 
 def make_recordings(amplitude, rng, n=60, channels=12, times=24, subjects=6, known=4):
-    """Recordings `(n, channel, time, subject)`: responses in a few channels, noise in all.
+    """Make recordings `(n, channel, time, subject)`: responses in a few channels, noise in all.
 
-    The known channels have less noise than the others, so that they do not stand out by variance.
-    Two responses have a course in time, weights of the known channels and a gain (of either sign)
-    for every subject, and differ from sample to sample in strength only.
+    The known channels have less noise than the others, so variance does not find them. Each of the
+    two responses has a time course, a weight for each known channel, and a gain of either sign for
+    each subject. Samples differ only in the strength of the responses.
     """
     chosen = rng.choice(channels, known, replace=False)
     spread = np.full(channels, 1.5)
@@ -71,7 +71,7 @@ def make_recordings(amplitude, rng, n=60, channels=12, times=24, subjects=6, kno
 
 
 def layouts(X, names):
-    """The samples with three modes, with two of them made one, and with one mode."""
+    """Return the samples with three modes, with two modes merged, and with one mode."""
     n, a, b, c = X.shape
     first, second, third = names
     return {
@@ -84,30 +84,30 @@ def layouts(X, names):
 
 
 def settings(shape):
-    """Orientations and transforms; a mode of length one needs none."""
+    """Yield orientations and bases; a mode of length one needs no basis."""
     for mode in range(len(shape)):
         others = shape[:mode] + shape[mode + 1 :]
         if shape[mode] > 1:
-            choices = [TRANSFORMS if size > 1 else ("identity",) for size in others]
-            yield from ((mode, transforms) for transforms in product(*choices))
+            choices = [BASES if size > 1 else ("identity",) for size in others]
+            yield from ((mode, bases) for bases in product(*choices))
 
 
-def losses(train, test, mode, transforms):
-    """Energy of `test` lost at each share of the numbers, then at each count of coordinates."""
+def losses(train, test, mode, bases):
+    """Return the energy of `test` lost at each share of the numbers, then at each count."""
     n, d, q = len(train), train[0].size, train.shape[mode + 1]
     others = train.shape[1 : mode + 1] + train.shape[mode + 2 :]
-    made = sum(s * s for s, name in zip(others, transforms, strict=True) if name == "eigen")
-    model = TensorPCA(truncation="global", orientation=mode, transform=list(transforms)).fit(train)
+    learned = sum(s * s for s, name in zip(others, bases, strict=True) if name == "eigen")
+    model = TensorPCA(truncation="global", orientation=mode, basis=list(bases)).fit(train)
     explained = np.cumsum(np.sum(model.transform(test) ** 2, axis=0))
     lost = 1 - explained / np.sum((test - model.mean_) ** 2)
-    counts = [int((share * train.size - d - made) // (n + q + 1)) for share in SHARES]
+    counts = [int((share * train.size - d - learned) // (n + q + 1)) for share in SHARES]
     return np.array(
         [lost[min(k, len(lost)) - 1] if k > 0 else np.nan for k in (*counts, *COORDINATES)]
     )
 
 
 def compare(train, test, names):
-    """For every layout the losses of all settings, and of those chosen without the test samples."""
+    """Return, per layout, the losses of all settings and of those chosen without test samples."""
     inner = len(train) * 3 // 4
     results = {}
     for (name, shaped), held_out in zip(
@@ -128,7 +128,7 @@ def compare(train, test, names):
 
 
 def pca_cases(fast, seeds):
-    """Name of a case, names of its modes, and a pair of sample sets for every seed."""
+    """Yield each case: its name, the names of its modes, and two sample sets per seed."""
     sizes = (40,) if fast else (40, 200, 1000)
     for n in sizes:
         pairs = []
@@ -149,14 +149,14 @@ def pca_cases(fast, seeds):
 
 
 def wearable_sensors():
-    """UCIDSA as `(152, 5 body units, 9 sensors, 125 times)`; None where there is no file."""
+    """Return UCIDSA as `(152, 5 body units, 9 sensors, 125 times)`, or None without the file."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     if not os.environ.get("TENSIFT_DATA") and beside.is_dir():
         os.environ["TENSIFT_DATA"] = str(beside)
     try:
         data = fetch_paper("UCIDSA").data
     except FileNotFoundError:
-        print("UCIDSA is left out: TENSIFT_DATA names no folder that has it")
+        print("UCIDSA is skipped: set TENSIFT_DATA to a folder that contains it")
         return None
     return np.asarray(data, dtype=float).reshape(len(data), 5, 9, 125)
 
@@ -172,8 +172,8 @@ SELECTOR_LAYOUTS = {
 }
 
 
-def channels_found(data, known, transforms, merged):
-    """Share of known channels among the first ones."""
+def channels_found(data, known, bases, merged):
+    """Return the share of known channels among the first ones."""
     n, channels, times, subjects = data.shape
     if merged == "time × subject":
         data = data.reshape(n, channels, times * subjects)
@@ -181,14 +181,15 @@ def channels_found(data, known, transforms, merged):
         data = data.swapaxes(2, 3).reshape(n, channels, times * subjects)
     elif merged == "channel × subject":
         data = data.swapaxes(2, 3).reshape(n, channels * subjects, times)
-    spec = list(transforms) if isinstance(transforms, tuple) else transforms
-    scores = STPCASelector(1, feature_mode=0, transform=spec).fit(data).scores_
+    basis = list(bases) if isinstance(bases, tuple) else bases
+    paper = {"lam": 10, "eta": 10, "solver": "paper"}
+    scores = STPCASelector(1, feature_mode=0, basis=basis, **paper).fit(data).scores_
     scores = scores.reshape(channels, -1).sum(axis=1)
     return float(np.isin(np.argsort(-scores, kind="stable")[: len(known)], known).mean())
 
 
 def select(amplitudes, seeds):
-    """Shares `(layout, amplitude, seed)`, and those of plain variance."""
+    """Return the shares found, per layout `(amplitude, seed)`, and those of plain variance."""
     found = {name: np.zeros((len(amplitudes), seeds)) for name in [*SELECTOR_LAYOUTS, "variance"]}
     for (place, amplitude), seed in product(enumerate(amplitudes), range(seeds)):
         data, known = make_recordings(amplitude, np.random.default_rng(seed))
@@ -200,7 +201,7 @@ def select(amplitudes, seeds):
 
 
 def draw(cases, found, amplitudes):
-    """One panel a case and measure, and one for the selector."""
+    """Draw one panel per case and measure, and one for the selector."""
     measure = [f"{share:.0%} of the numbers" for share in SHARES]
     measure += [f"{count} coordinates" for count in COORDINATES]
     panels = [(name, place) for name in cases if "200" not in name for place in (1, 3)]
@@ -221,7 +222,7 @@ def draw(cases, found, amplitudes):
             )
         axis.set_xticks(range(len(rounds[0])), rounds[0], fontsize=7, rotation=20)
         axis.set_title(f"{name}: {measure[place]}", fontsize=9)
-        axis.set_ylabel("energy lost, held out", fontsize=8)
+        axis.set_ylabel("energy lost on held-out samples", fontsize=8)
         axis.set_yscale("log")
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter("{x:g}")
@@ -252,17 +253,19 @@ def _cells(shares):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", default=".", metavar="FOLDER", help="where the picture goes")
-    parser.add_argument("--fast", action="store_true", help="less data and fewer settings")
-    parser.add_argument("--seeds", type=int, default=3, help="rounds of TensorPCA (3)")
-    parser.add_argument("--datasets", type=int, default=6, help="recordings for the selector (6)")
+    parser.add_argument("--output", default=".", metavar="FOLDER", help="folder for the picture")
+    parser.add_argument("--fast", action="store_true", help="use less data and fewer settings")
+    parser.add_argument("--seeds", type=int, default=3, help="number of rounds of TensorPCA (3)")
+    parser.add_argument(
+        "--datasets", type=int, default=6, help="number of recordings for the selector (6)"
+    )
     options = parser.parse_args(argv)
     seeds, datasets = (1, 2) if options.fast else (options.seeds, options.datasets)
     cases = {}
     titles = [f"{s:.0%} numbers" for s in SHARES] + [f"{c} coord." for c in COORDINATES]
     for name, modes, pairs in pca_cases(options.fast, seeds):
         cases[name] = [compare(*pair, modes) for pair in pairs]
-        print(f"\nTensorPCA, {name}: energy lost, held out (mean and spread of {seeds})")
+        print(f"\nTensorPCA, {name}: energy lost on held-out samples (mean and spread of {seeds})")
         print(f"{'layout':28}" + "".join(f"{title:>16}" for title in titles))
         for layout in cases[name][0]:
             values = np.array([one[layout]["chosen"] for one in cases[name]])
@@ -272,14 +275,16 @@ def main(argv=None):
             if layout != "three modes":
                 print(f"{'  three modes lose less in':28}" + "".join(f"{w:>16.0%}" for w in wins))
         for layout, result in cases[name][0].items():
-            mode, transforms = result["settings"][1]
-            print(f"  chosen for {layout}: orientation {mode}, {', '.join(transforms)}")
+            mode, bases = result["settings"][1]
+            print(f"  chosen for {layout}: orientation {mode}, {', '.join(bases)}")
     amplitudes = AMPLITUDES[2:3] if options.fast else AMPLITUDES
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = select(amplitudes, datasets)
-    print(f"\nSTPCASelector: share of known channels found, mean and its error over {datasets};")
-    print("below each flattening, by how much the better setting of three modes is ahead of it")
+    print(
+        f"\nSTPCASelector: share of known channels found, mean and standard error over {datasets}."
+    )
+    print("Below each flattening: the lead of the better setting with three modes")
     print(f"{'layout':30}" + "".join(f"{f'strength {a:g}':>16}" for a in amplitudes))
     three = [shares for name, shares in found.items() if name.startswith("three modes")]
     leader = max(three, key=np.mean)

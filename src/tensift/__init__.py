@@ -1,50 +1,25 @@
-"""Choose the few features that matter in tensor data, without labels."""
+"""Choose the few features that matter in tensor data, without labels.
 
-from tensift import algebra, datasets, metrics
+Names are loaded when they are first used, so that ``import tensift`` costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from tensift._utils.lazy import load_on_first_use
 from tensift._version import __version__
-from tensift.base import collect_moments
-from tensift.comparison import SelectorComparison, compare_selectors
-from tensift.decomposition import SelectFromDecomposition, SparseTensorPCA, TensorPCA
-from tensift.selectors import (
-    CPUFS,
-    MCFS,
-    MSPCA,
-    NDFS,
-    NLGMS,
-    RNE,
-    SOGFS,
-    SPCA_PSD,
-    SPCAFS,
-    UDFS,
-    AllFeatures,
-    CPUFSnn,
-    LaplacianScore,
-    PivotedCholeskySelector,
-    RandomSelector,
-    SelectionPath,
-    STPCASelector,
-    VarianceSelector,
-    list_selectors,
-    stpca_path,
-)
-from tensift.stability import StabilitySelection, stability_selection
+
+if TYPE_CHECKING:
+    from tensift import algebra, datasets, metrics, plotting, rivals
+    from tensift.comparison import SelectorComparison, compare_selectors
+    from tensift.decomposition import SelectFromDecomposition, SparseTensorPCA, TensorPCA
+    from tensift.moments import collect_moments
+    from tensift.solvers import ExactSolver, PaperSolver
+    from tensift.stability import StabilitySelection, stability_selection
+    from tensift.stpca import SelectionPath, STPCASelector, stpca_path
 
 __all__ = [
-    "CPUFS",
-    "MCFS",
-    "MSPCA",
-    "NDFS",
-    "NLGMS",
-    "RNE",
-    "SOGFS",
-    "SPCAFS",
-    "SPCA_PSD",
-    "UDFS",
-    "AllFeatures",
-    "CPUFSnn",
-    "LaplacianScore",
-    "PivotedCholeskySelector",
-    "RandomSelector",
+    "ExactSolver",
+    "PaperSolver",
     "STPCASelector",
     "SelectFromDecomposition",
     "SelectionPath",
@@ -52,14 +27,36 @@ __all__ = [
     "SparseTensorPCA",
     "StabilitySelection",
     "TensorPCA",
-    "VarianceSelector",
     "__version__",
     "algebra",
     "collect_moments",
     "compare_selectors",
     "datasets",
-    "list_selectors",
     "metrics",
+    "plotting",
+    "rivals",
     "stability_selection",
     "stpca_path",
 ]
+
+_HOMES = {
+    "ExactSolver": "tensift.solvers",
+    "PaperSolver": "tensift.solvers",
+    "STPCASelector": "tensift.stpca",
+    "SelectFromDecomposition": "tensift.decomposition",
+    "SelectionPath": "tensift.stpca",
+    "SelectorComparison": "tensift.comparison",
+    "SparseTensorPCA": "tensift.decomposition",
+    "StabilitySelection": "tensift.stability",
+    "TensorPCA": "tensift.decomposition",
+    "algebra": "tensift.algebra",
+    "collect_moments": "tensift.moments",
+    "compare_selectors": "tensift.comparison",
+    "datasets": "tensift.datasets",
+    "metrics": "tensift.metrics",
+    "plotting": "tensift.plotting",
+    "rivals": "tensift.rivals",
+    "stability_selection": "tensift.stability",
+    "stpca_path": "tensift.stpca",
+}
+__getattr__, __dir__ = load_on_first_use(__name__, _HOMES)

@@ -1,10 +1,10 @@
-"""The one place that turns what a user passes into an array the algebra can work on."""
+"""Check what users pass, and turn it into arrays that the algebra can work on."""
 
 from typing import Any
 
 import numpy as np
 
-from tensift._namespace import is_device_array, namespace_of, widest_precision
+from tensift._utils.namespace import is_device_array, namespace_of, widest_precision
 
 _NOT_FINITE = "{name} contains NaN or infinity; give finite numbers only"
 _KEPT = (np.float32, np.float64, np.complex64, np.complex128)
@@ -13,8 +13,8 @@ _KEPT = (np.float32, np.float64, np.complex64, np.complex128)
 def as_floating(x: Any, name: str, *, finite: bool = False) -> Any:
     """Return `x` as a float or complex array, copying only if its type has to change.
 
-    Single and double precision are kept, real stays real; other numbers become double precision.
-    With `finite`, NaN and infinity are refused. Device arrays stay where they are.
+    Single and double precision are kept, and real stays real. Other numbers become double
+    precision. With `finite`, NaN and infinity raise an error. Device arrays stay on their device.
     """
     if is_device_array(x):
         array = floating_on_device(x, name)
@@ -33,7 +33,7 @@ def as_floating(x: Any, name: str, *, finite: bool = False) -> Any:
 
 
 def floating_on_device(x: Any, name: str) -> Any:
-    """A device array of single or double precision, real or complex; integers become floats."""
+    """Return a device array in single or double precision; integers become floats."""
     xp = namespace_of(x)
     if x.dtype in (xp.float32, xp.float64, xp.complex64, xp.complex128):
         return x
@@ -51,7 +51,7 @@ def as_size(value: Any, name: str) -> int:
 
 
 def as_axis(axis: Any, ndim: int, name: str) -> int:
-    """Return `axis` as an index from 0, accepting negative ones that count from the end."""
+    """Return `axis` as an index from 0; a negative `axis` counts from the end."""
     is_integer = isinstance(axis, int | np.integer) and not isinstance(axis, bool)
     if not is_integer or not -ndim <= axis < ndim:
         raise ValueError(

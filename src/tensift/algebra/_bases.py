@@ -1,4 +1,4 @@
-"""Orthonormal bases of one mode: each function returns the matrix whose rows are the basis."""
+"""Orthonormal bases of one mode; each function returns a matrix whose rows are the basis."""
 
 import math
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._namespace import is_device_array, namespace_of, to_numpy, widened
-from tensift._stacks import adjoint, peak_phases
+from tensift._utils.namespace import is_device_array, namespace_of, to_numpy, widened
+from tensift._utils.stacks import adjoint, peak_phases
 
-_BLOCK_ELEMENTS = 2**23  # of samples on a device that are looked at together
+_BLOCK_ELEMENTS = 2**23  # elements of samples on a device that are processed at once
 
 
 def haar_basis(size: int) -> NDArray[np.float64]:
     """Return the orthonormal Haar basis of any length, coarse to fine.
 
-    The first row is constant. Every other row belongs to one interval, split into a left and a
-    right part: it is a positive constant on the left, a negative one on the right, zero elsewhere,
-    with zero sum and unit norm. The intervals come from halving ``range(size)`` again and again,
-    the left part taking the extra element of an odd length, and are listed level by level. A
-    power of two gives the classical Haar matrix.
+    The first row is constant. Every other row belongs to one interval with a left and a right
+    part: it is a positive constant on the left, a negative one on the right, and zero elsewhere,
+    with zero sum and unit norm. The intervals come from halving ``range(size)`` repeatedly. If a
+    length is odd, the left part gets the extra element. Rows are sorted from long intervals to
+    short ones. If `size` is a power of two, this is the classical Haar matrix.
     """
     basis = np.zeros((size, size))
     basis[0] = 1.0 / np.sqrt(size)
@@ -42,15 +42,15 @@ def haar_basis(size: int) -> NDArray[np.float64]:
 def random_basis(size: int, random_state: np.random.RandomState) -> NDArray[np.float64]:
     """Return an orthogonal matrix drawn uniformly (Haar measure) by QR of a Gaussian matrix."""
     q, r = np.linalg.qr(random_state.standard_normal((size, size)))
-    # QR leaves the sign of each column to the factorisation; fixing it makes the draw uniform.
+    # QR does not define the sign of each column; fixing the signs makes the draw uniform.
     return np.asarray(q * np.where(np.diag(r) < 0, -1.0, 1.0))
 
 
 def self_correlation(data: NDArray[Any], axis: int) -> NDArray[Any]:
     """Return the uncentred ``X_(k) X_(k)^H`` of one mode, k = `axis`, in double precision.
 
-    Of a device array, whose sums are made where it is, the small matrix comes to the host: that
-    is where transforms are made.
+    A device array is summed up on its device. Only the small result is copied to the host, where
+    transforms are made.
     """
     if is_device_array(data):
         return to_numpy(_correlation_on_device(data, axis))
@@ -63,7 +63,7 @@ def self_correlation(data: NDArray[Any], axis: int) -> NDArray[Any]:
 
 
 def _correlation_on_device(data: Any, axis: int) -> Any:
-    """The self-correlation, a block of samples at a time."""
+    """The self-correlation, computed block by block to save memory."""
     xp = namespace_of(data)
     size = data.shape[axis]
     others = [other for other in range(data.ndim) if other != axis]
@@ -78,10 +78,10 @@ def _correlation_on_device(data: Any, axis: int) -> Any:
 
 
 def eigen_basis(correlation: NDArray[Any]) -> NDArray[Any]:
-    """Return V^H, V the eigenvectors of a self-correlation, in descending order.
+    """Return V^H, where V holds the eigenvectors of a self-correlation, in descending order.
 
-    The entry of largest modulus in each eigenvector (the first of equal ones) is made real and
-    positive, so the result does not depend on the phases that the eigensolver happens to return.
+    The entry of largest modulus in each eigenvector (the first one, if several are equal) is made
+    real and positive. So the result does not depend on the phases that the eigensolver returns.
     """
     _, ascending = np.linalg.eigh(correlation)
     vectors = ascending[:, ::-1]

@@ -1,8 +1,8 @@
-"""The star-M product and what follows from it: transpose, identity, inverse, orthogonality.
+"""The star-M product, and the transpose, identity, inverse and orthogonality that belong to it.
 
 A tensor has shape ``(d_0, d_1, d_2, ..., d_{m-1})``. Its frontal slices are the matrices on the
-first two axes, one for each index along the others, and modes 2, 3, ... are transformed. A matrix
-has no transformed mode, and all of this is ordinary matrix algebra for it.
+first two axes, one for each index along the others. Modes 2, 3, ... are transformed. A matrix has
+no transformed mode; for it, all of this is ordinary matrix algebra.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ def to_transform_domain(A: Any, transform: Any) -> NDArray[Any]:
     A : array-like of shape (d_0, d_1, d_2, ...)
         The tensor.
     transform : specification or list of specifications
-        As for :func:`make_transforms`, for modes 2, 3, ... ; a list of ModeTransform, too.
-        "eigen" and "random" have to be built first with :func:`make_transforms`, because they
-        would differ from call to call.
+        As for :func:`make_transforms`, for modes 2, 3, ... A list of ModeTransform works, too.
+        Build "eigen" and "random" with :func:`make_transforms` first, because they would differ
+        from call to call.
 
     Returns
     -------
     ndarray of the shape of `A`
-        Â = A x_3 M_1 x_4 M_2 ... in the paper's notation; it may share memory with `A`.
+        Â = A x_3 M_1 x_4 M_2 ... in the paper's notation. It may share memory with `A`.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def from_transform_domain(A_hat: Any, transform: Any) -> NDArray[Any]:
     Returns
     -------
     ndarray of the shape of `A_hat`
-        Complex wherever the inverse transform is: no imaginary part is dropped.
+        Complex if an inverse transform is complex: the imaginary part is never dropped.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def facewise_product(A: Any, B: Any) -> NDArray[Any]:
 def mprod(A: Any, B: Any, transform: Any) -> NDArray[Any]:
     """Multiply two tensors with the star-M product (the paper's Algorithm 2).
 
-    Transform modes 2, 3, ... of both, multiply the frontal slices, transform back.
+    Transform modes 2, 3, ... of both tensors, multiply the frontal slices, and transform back.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def mprod(A: Any, B: Any, transform: Any) -> NDArray[Any]:
     -------
     ndarray of shape (d, l, ...)
         Real if both factors are real and every transform is real or conjugate symmetric, like the
-        DFT: the product is then real, and the rounding left in its imaginary part is dropped.
+        DFT. The exact product is then real, so its imaginary part is rounding and is dropped.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def conjugate_transpose(A: Any, transform: Any) -> NDArray[Any]:
 
 
 def identity_tensor(size: int, mode_sizes: Sequence[int], transform: Any) -> NDArray[Any]:
-    """Return the tensor that changes nothing under the star-M product.
+    """Return the identity of the star-M product.
 
     Every frontal slice is the identity matrix in the transform domain.
 
@@ -213,7 +213,7 @@ def inverse_tensor(A: Any, transform: Any) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If a frontal slice is singular, to working precision, in the transform domain.
+        If a frontal slice is singular to working precision in the transform domain.
 
     Examples
     --------
@@ -225,7 +225,9 @@ def inverse_tensor(A: Any, transform: Any) -> NDArray[Any]:
     """
     tensor = as_tensor(A, "A")
     if tensor.shape[0] != tensor.shape[1]:
-        raise ValueError(f"A has shape {tensor.shape}; only tensors with square slices invert")
+        raise ValueError(
+            f"A has shape {tensor.shape}; only tensors with square slices have an inverse"
+        )
     transforms = resolve(transform, tensor.shape[2:])
     slices = to_stack(forward(tensor, transforms))
     singular_values = np.linalg.svd(slices, compute_uv=False)
@@ -255,11 +257,12 @@ def is_orthogonal(
     transform : specification or list of specifications
         As for :func:`to_transform_domain`.
     columns_only : bool, default=False
-        False: A^H * A = A * A^H = I, which only a tensor with square slices can satisfy. True:
-        A^H * A = I alone, that is, the lateral slices are orthonormal; a tall tensor can, too.
+        False: test A^H * A = A * A^H = I, which only a tensor with square slices can satisfy.
+        True: test A^H * A = I only, that is, whether the lateral slices are orthonormal. A tall
+        tensor can satisfy this, too.
     tol : float, optional
-        Largest deviation allowed in any entry of any transform-domain slice; by default the
-        square root of the machine epsilon of the precision of `A`.
+        Largest deviation allowed in any entry of any transform-domain slice. By default the
+        square root of machine epsilon, in the precision of `A`.
 
     Returns
     -------
@@ -301,7 +304,7 @@ def as_tensor(A: Any, name: str) -> NDArray[Any]:
 
 
 def resolve(transform: Any, sizes: Sequence[int]) -> list[ModeTransform]:
-    """Return the transforms of modes 2, 3, ..., refusing those that vary from call to call."""
+    """Return the transforms of modes 2, 3, ...; refuse those that vary from call to call."""
     for name in ("eigen", "random"):
         if has_name(transform, name):
             raise ValueError(
@@ -321,7 +324,7 @@ def forward(tensor: NDArray[Any], transforms: Sequence[ModeTransform]) -> NDArra
 def backward(
     tensor: NDArray[Any], transforms: Sequence[ModeTransform], *, real: bool = False
 ) -> NDArray[Any]:
-    """Apply the inverse transforms; with `real`, drop the imaginary part, known to be rounding."""
+    """Apply the inverse transforms; with `real`, drop the imaginary part, which is rounding."""
     for axis, transform in enumerate(transforms, start=2):
         tensor = transform.inverse(tensor, axis)
     return np.ascontiguousarray(tensor.real) if real else tensor
@@ -333,7 +336,7 @@ def stays_real(transforms: Sequence[ModeTransform], *tensors: NDArray[Any]) -> b
 
 
 def to_stack(tensor: NDArray[Any]) -> NDArray[Any]:
-    """Move the frontal slices to the last two axes, where numpy's linear algebra wants them."""
+    """Move the frontal slices to the last two axes, as NumPy's linear algebra expects them."""
     return np.moveaxis(tensor, (0, 1), (-2, -1))
 
 
@@ -346,5 +349,5 @@ def _check_factors(left: NDArray[Any], right: NDArray[Any]) -> None:
     if left.shape[1:2] + left.shape[2:] != right.shape[:1] + right.shape[2:]:
         raise ValueError(
             f"A has shape {left.shape} and B has shape {right.shape}; the second length of A must "
-            "equal the first of B, and the lengths from the third on must agree"
+            "equal the first of B, and all further lengths must be equal"
         )

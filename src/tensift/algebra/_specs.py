@@ -1,4 +1,4 @@
-"""From what a user writes for `transform` to a checked transform for each mode."""
+"""From what a user writes for `basis` or `transform` to a checked transform for each mode."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tensift._namespace import is_device_array, kind_of
+from tensift._utils.namespace import is_device_array, kind_of
 from tensift.algebra._arrays import as_axis, as_floating, as_size
 from tensift.algebra._bases import eigen_basis, haar_basis, random_basis, self_correlation
 from tensift.algebra._transforms import DiscreteCosine, DiscreteFourier, Identity, ModeTransform
@@ -15,7 +15,7 @@ from tensift.algebra._transforms import DiscreteCosine, DiscreteFourier, Identit
 _FAST = {cls.name: cls for cls in (Identity, DiscreteFourier, DiscreteCosine)}
 TRANSFORM_NAMES = (*_FAST, "haar", "eigen", "random")
 
-# Beyond this condition number a round trip keeps fewer than about six digits.
+# With a larger condition number, a round trip keeps fewer than about six digits.
 _LARGEST_CONDITION = 1e10
 _ROUND_TRIP_TOLERANCE = 1e-6
 _LARGEST_SCALE = 1e50
@@ -39,23 +39,22 @@ def make_transform(
         - "identity": M = I;
         - "dft": the unnormalised DFT of ``numpy.fft.fft``;
         - "dct": the orthonormal discrete cosine transform of type II;
-        - "haar": the orthonormal Haar basis. A length that is not a power of two is halved
-          unevenly, the left part taking the extra element, which still gives an orthonormal basis
-          of piecewise constant vectors;
-        - "eigen": M = V^H, V the eigenvectors, in descending order of eigenvalue, of the uncentred
-          self-correlation X_(k) X_(k)^H of mode `axis` of `data`; the entry of largest modulus in
-          each eigenvector is real and positive;
+        - "haar": the orthonormal Haar basis of piecewise constant vectors. If a length is odd, its
+          left half gets the extra element, so any `size` works;
+        - "eigen": M = V^H, where V holds the eigenvectors of the uncentred self-correlation
+          X_(k) X_(k)^H of mode `axis` of `data`, in descending order of eigenvalue. The entry of
+          largest modulus in each eigenvector is real and positive;
         - "random": a random orthogonal matrix drawn with `random_state`;
         - an invertible ndarray of shape (size, size);
-        - a pair ``(forward, inverse)`` of linear callables, each acting along the last axis of an
-          array. They are called here only, to read off their matrices;
+        - a pair ``(forward, inverse)`` of linear callables that act along the last axis of an
+          array. They are called only here, to compute their matrices;
         - a ModeTransform, returned as it is.
     size : int
         Length of the mode.
     data : array-like, optional
-        Needed by "eigen" only.
+        Used by "eigen" only.
     axis : int, optional
-        The axis of `data` that is the mode; needed by "eigen" only.
+        The axis of `data` that is the mode. Used by "eigen" only.
     random_state : int, RandomState instance or None, default=None
         Used by "random" only. Pass an int for the same matrix every time.
 
@@ -93,6 +92,7 @@ def make_transforms(
     axes: Sequence[int] | None = None,
     correlations: Sequence[NDArray[Any]] | None = None,
     random_state: Any = None,
+    name: str = "transform",
 ) -> list[ModeTransform]:
     """Build the transforms along several modes.
 
@@ -104,14 +104,16 @@ def make_transforms(
     sizes : sequence of int
         Lengths of the modes.
     data : array-like, optional
-        Needed by "eigen" only.
+        Used by "eigen" only.
     axes : sequence of int, optional
-        The axes of `data` that are the modes; by default its last ``len(sizes)`` axes.
+        The axes of `data` that are the modes. By default its last ``len(sizes)`` axes.
     correlations : sequence of ndarray, optional
-        Instead of `data`: the uncentred self-correlation X_(k) X_(k)^H of each mode, as summed
-        over chunks of samples that are never together.
+        Used in place of `data`: the uncentred self-correlation X_(k) X_(k)^H of each mode. It can
+        be summed up chunk by chunk if the data do not fit into memory.
     random_state : int, RandomState instance or None, default=None
-        Used by "random" only; each mode gets a matrix of its own.
+        Used by "random" only; each mode gets its own matrix.
+    name : str, default="transform"
+        The name of the parameter in error messages.
 
     Returns
     -------
@@ -133,14 +135,14 @@ def make_transforms(
     if _is_list_of_specs(spec):
         if len(spec) != len(sizes):
             raise ValueError(
-                f"transform lists {len(spec)} specifications, but {len(sizes)} modes are "
+                f"{name} lists {len(spec)} specifications, but {len(sizes)} modes are "
                 "transformed; give one for each of those modes, or a single one for all"
             )
         specs = list(spec)
-        labels = [f"transform[{i}]" for i in range(len(specs))]
+        labels = [f"{name}[{i}]" for i in range(len(specs))]
     else:
-        _check_kind(spec, "transform")
-        specs, labels = [spec] * len(sizes), ["transform"] * len(sizes)
+        _check_kind(spec, name)
+        specs, labels = [spec] * len(sizes), [name] * len(sizes)
     random_state = check_random_state(random_state)
     known = [None] * len(sizes) if correlations is None else correlations
     return [
@@ -152,7 +154,7 @@ def make_transforms(
 
 
 def is_data_driven(spec: Any) -> bool:
-    """Tell whether a specification needs data, that is, whether "eigen" is in it.
+    """Tell whether a specification needs data, that is, whether it contains "eigen".
 
     Examples
     --------
@@ -192,8 +194,8 @@ def _check_kind(spec: Any, label: str) -> None:
             raise ValueError(f"{label}={spec!r} is not a known transform; {choices}")
     elif is_device_array(spec):
         raise ValueError(
-            f"{label} is a {kind_of(spec)}, but transforms are made on the host, whatever the data "
-            "are; pass the matrix as a NumPy array"
+            f"{label} is a {kind_of(spec)}, but transforms are always made on the host; pass the "
+            "matrix as a NumPy array"
         )
     elif not (isinstance(spec, ModeTransform) or _is_pair(spec) or _is_matrix(spec)):
         raise ValueError(f"{label} is a {type(spec).__name__}, not a transform; {choices}")
@@ -249,7 +251,7 @@ def _checked_data(data: Any, axis: int | None, size: int, label: str) -> tuple[A
 
 
 def _scaled_correlation(data: NDArray[Any], axis: int) -> NDArray[Any]:
-    """A self-correlation of data divided by their peak: no eigenvector changes, nor overflows."""
+    """The self-correlation of data divided by their peak: same eigenvectors, no overflow."""
     if is_device_array(data):
         correlation = self_correlation(data, axis)
         return correlation / (np.abs(correlation).max() or 1.0)
@@ -286,7 +288,7 @@ def _from_callables(
     if error > _ROUND_TRIP_TOLERANCE:
         raise ValueError(
             f"{label}[1] (inverse) does not undo {label}[0] (forward): the round trip changes unit "
-            f"vectors by up to {error:.2g}; give the inverse map, complex where forward is complex"
+            f"vectors by up to {error:.2g}; give the inverse map (complex if forward is complex)"
         )
     return ModeTransform(matrix, inverse_matrix, name="callable")
 
@@ -337,6 +339,6 @@ def _check_condition(matrix: NDArray[Any], label: str) -> None:
         )
     if not 1 / _LARGEST_SCALE <= largest <= _LARGEST_SCALE:
         raise ValueError(
-            f"{label} multiplies norms by {largest:.0e}, beyond what sums of squares can hold; "
-            "divide it by that number"
+            f"{label} multiplies norms by {largest:.0e}, and sums of squares would overflow or "
+            "underflow; divide it by that number"
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from tensift._namespace import (
+from tensift._utils.namespace import (
     in_precision,
     is_complex,
     is_device_array,
@@ -24,9 +24,9 @@ from tensift.algebra._arrays import as_axis, as_floating
 class ModeTransform:
     """An invertible linear map M along one mode of a tensor.
 
-    Build one with :func:`make_transform`, which checks what it is given. A transform is immutable
-    and can be pickled. Single precision input gives single precision output, and arrays of another
-    library than NumPy give arrays of that library on the same device.
+    Build one with :func:`make_transform`, which checks its arguments. A transform is immutable and
+    can be pickled. Single precision input gives single precision output. Arrays of a library other
+    than NumPy give arrays of that library on the same device.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class ModeTransform:
     inverse_matrix : ndarray of shape (size, size), optional
         The inverse of M, computed if not given.
     name : str, default="matrix"
-        What the map is called.
+        Name of the map.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class ModeTransform:
         True if, for real input, output ``(-j) % size`` is the conjugate of output ``j``, as
         with the DFT. Always False for a real M.
     unitary_factor : float or None
-        The c with M M^H = c I, or None if there is none. Norms in the transform domain are then
-        ``sqrt(c)`` times those of the data.
+        The c with M M^H = c I; norms in the transform domain are then ``sqrt(c)`` times those of
+        the data. None if there is no such c.
     matrix, inverse_matrix : ndarray of shape (size, size)
         M and its inverse, read-only.
     energy : ndarray of shape (size, size)
@@ -119,11 +119,11 @@ class ModeTransform:
     def moved(self, name: str, like: Any) -> Any:
         """`matrix`, `inverse_matrix` or `energy` on the device and in the precision of `like`.
 
-        It is moved there once, and kept.
+        It is copied there once and kept.
         """
         precision = precision_of(like)
         kept = vars(self).setdefault("_on_devices", {})
-        key = (name, str(kind_of(like)), precision)  # not all devices can be hashed
+        key = (name, str(kind_of(like)), precision)  # text, because not all devices can be hashed
         if key not in kept:
             kept[key] = in_precision(moved_to(like, getattr(self, name)), precision)
         return kept[key]
@@ -145,7 +145,7 @@ class ModeTransform:
     def inverse(self, x: Any, axis: int = -1) -> Any:
         """Apply the inverse of M along one axis of `x`; the result may share memory with `x`.
 
-        The result is complex whenever M is: no imaginary part is dropped here.
+        The result is complex if M is complex: the imaginary part is never dropped here.
 
         Examples
         --------
@@ -183,7 +183,7 @@ class ModeTransform:
 
 
 class _FastTransform(ModeTransform):
-    """A named transform with a fast algorithm; its matrices are built only when asked for."""
+    """A named transform with a fast algorithm; its matrices are built at first use."""
 
     is_real = True
     conjugate_symmetric = False
@@ -257,7 +257,7 @@ def apply_matrix(matrix: NDArray[Any], x: NDArray[Any], axis: int) -> NDArray[An
     """Multiply `matrix` into axis `axis` of `x`."""
     if axis == x.ndim - 1:
         return np.asarray(x @ matrix.T)
-    # A view for contiguous input: the axes before and after merge, none has to move.
+    # Merging the axes before and after needs no copy if x is contiguous.
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     merged = x.reshape(int(np.prod(before)), x.shape[axis], int(np.prod(after)))
     return np.asarray((matrix @ merged).reshape(*before, matrix.shape[0], *after))
@@ -283,7 +283,8 @@ def conjugate_partners(transforms: Sequence[ModeTransform]) -> NDArray[np.intp] 
     """Return, for each transform-domain slice of real data, the slice that is its conjugate.
 
     Slices are numbered in C order over the transformed modes. A slice that is its own partner is
-    real. So work on real data can be halved: treat one slice of each pair, conjugate the result.
+    real. This halves the work on real data: process one slice of each pair and conjugate the
+    result for the other.
 
     Parameters
     ----------
@@ -294,7 +295,7 @@ def conjugate_partners(transforms: Sequence[ModeTransform]) -> NDArray[np.intp] 
     -------
     ndarray of shape (p,) or None
         p is the product of the sizes. None if some transform is complex without conjugate
-        symmetry, so that slices of real data are unrelated.
+        symmetry: slices of real data then have no partners.
 
     Examples
     --------

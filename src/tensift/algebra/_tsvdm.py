@@ -33,14 +33,14 @@ class TSVDM:
     U : ndarray of shape (d_0, k, d_2, ...)
         Left factor.
     S : ndarray of shape (k, k, d_2, ...)
-        Core; its frontal slices are diagonal. Shape (d_0, d_1, d_2, ...) with full matrices.
+        Core, with diagonal frontal slices. Shape (d_0, d_1, d_2, ...) with full matrices.
     V : ndarray of shape (d_1, k, d_2, ...)
         Right factor.
     singular_values : ndarray of shape (min(d_0, d_1), d_2, ...)
-        All singular values of the transform-domain slices, those cut off included, descending
-        along the first axis.
+        All singular values of the transform-domain slices, also those cut off, descending along
+        the first axis.
     ranks : ndarray of shape (d_2, ...)
-        How many singular values of each slice the factors hold: the multirank.
+        The number of singular values of each slice that the factors hold: the multirank.
     transforms : list of ModeTransform
         The transforms along modes 2, 3, ...
 
@@ -92,12 +92,13 @@ def tsvdm(
 ) -> TSVDM:
     """Decompose a tensor as A = U * S * V^H under the star-M product.
 
-    The matrix SVD of every frontal slice in the transform domain, taken back. With the DFT it is
-    the T-SVD. Without truncation the product is A exactly, U and V have orthonormal lateral slices.
+    It computes the SVD of every frontal slice in the transform domain and transforms the factors
+    back. With the DFT this is the T-SVD. Without truncation, the product equals A up to rounding,
+    and U and V have orthonormal lateral slices.
 
     Truncation keeps the leading singular values of each slice. If every transform is a multiple of
     a unitary matrix (``unitary_factor`` is not None), the result is the tensor nearest to A among
-    those whose slices have the same ranks, and the squared error is the sum of the squares of the
+    those whose slices have the same ranks. The squared error is then the sum of squares of the
     singular values cut off, divided by the product of the unitary factors (Eckart-Young).
 
     Parameters
@@ -105,27 +106,26 @@ def tsvdm(
     A : array-like of shape (d_0, d_1, d_2, ...)
         The tensor.
     transform : specification or list of specifications
-        As for :func:`make_transforms`, for modes 2, 3, ... ; "eigen" is computed from `A`.
-        "random" has to be built first with :func:`make_transforms`.
+        As for :func:`make_transforms`, for modes 2, 3, ... "eigen" is computed from `A`. Build
+        "random" with :func:`make_transforms` first.
     full_matrices : bool, default=False
-        True: U and V have square slices and S has the shape of `A`; cannot be combined with
-        truncation. False: U, S and V hold k = min(d_0, d_1) components, or as many as are kept.
+        True: U and V have square slices, and S has the shape of `A`. This cannot be combined with
+        truncation. False: U, S and V hold k = min(d_0, d_1) components, or fewer if truncated.
     rank : int or array-like of int, optional
         Keep this many singular values in each slice: one number from 1 to min(d_0, d_1), or one
         for each slice, from 0, as an array of shape (d_2, ...) or flat in C order.
     energy : float, optional
-        Keep the largest singular values of all slices together. A share in (0, 1]: with tau the
-        largest singular value such that the squares of all those of at least tau make up this
-        share of the sum of all squares, keep exactly the values of at least tau. Equal values are
-        so kept or cut together. Slices differ in rank then, and may lose all of it.
+        A share in (0, 1]. Keep the largest singular values of all slices taken together: as few
+        as make up this share of the sum of all squares. Equal values are kept or cut together.
+        Slices may then differ in rank, and some may lose all their values.
 
     Returns
     -------
     TSVDM
-        With slices of different ranks, k is the largest, and in the transform domain the columns
-        of U and V and the entries of S beyond the rank of a slice are zero. The factors are real
-        if A is real, every transform is real or conjugate symmetric, like the DFT, and `rank` is
-        the same for conjugate slices.
+        If slices have different ranks, k is the largest one. In the transform domain, columns of
+        U and V and entries of S beyond the rank of a slice are zero. The factors are real if A is
+        real, every transform is real or conjugate symmetric (like the DFT), and `rank` is the same
+        for conjugate slices.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def tsvdm(
 def _slice_svd(
     slices: NDArray[Any], partners: NDArray[np.intp] | None, full_matrices: bool
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Decompose every slice; of a conjugate pair one, so that the factors are conjugate, too."""
+    """Decompose every slice; of a conjugate pair only one, so that the factors are conjugate."""
     if partners is None or not np.iscomplexobj(slices):
         return np.linalg.svd(slices, full_matrices=full_matrices)
     index = np.arange(len(slices))

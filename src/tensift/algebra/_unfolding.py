@@ -11,7 +11,7 @@ from tensift.algebra._transforms import apply_matrix
 
 
 def unfold(tensor: Any, mode: int) -> NDArray[Any]:
-    """Lay out a tensor as the matrix of its mode-`mode` fibres, X_(mode).
+    """Rearrange a tensor into the matrix X_(mode) of its fibres along `mode`.
 
     Row i holds the entries whose index along `mode` is i. Along the columns the first of the
     remaining indices varies fastest, as in the paper's n-mode unfolding.

@@ -1,4 +1,4 @@
-"""Types of arguments: from text to a checked value, or a usage error."""
+"""Types of arguments: turn text into a checked value, or raise a usage error."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "basis_names",
     "count_or_share",
     "jobs",
     "mode_or_none",
@@ -16,7 +17,6 @@ __all__ = [
     "non_negative",
     "or_auto",
     "positive_int",
-    "transform_names",
 ]
 
 
@@ -47,7 +47,7 @@ def non_negative(text: str) -> float:
 
 
 def or_auto(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Values of some kind, or "auto"."""
+    """Accept what `kind` accepts, or "auto"."""
 
     def parsed(text: str) -> Any:
         if text == "auto":
@@ -70,7 +70,7 @@ def positive_int(text: str) -> int:
 
 
 def jobs(text: str) -> int:
-    """A number of processes, or -1 for as many as cores."""
+    """A number of processes or threads, or -1 for all cores."""
     return -1 if text == "-1" else positive_int(text)
 
 
@@ -78,7 +78,7 @@ def names(text: str) -> list[str]:
     """Names separated by commas."""
     found = [part.strip() for part in text.split(",") if part.strip()]
     if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+        raise argparse.ArgumentTypeError(f"{text!r} has no names; give some, separated by commas")
     return found
 
 
@@ -94,7 +94,7 @@ def mode_or_none(text: str) -> int | None:
         ) from None
 
 
-def transform_names(text: str) -> list[str | Path]:
-    """One transform, or one for each other mode: names, or paths of .npy files."""
+def basis_names(text: str) -> list[str | Path]:
+    """One basis for all other modes, or one for each: names, or paths of .npy files."""
     parts = [part.strip() for part in text.split(",")]
     return [Path(part) if part.lower().endswith(".npy") else part for part in parts]

@@ -1,4 +1,4 @@
-"""``tensift compare``: several methods on the user's own data, beside chance."""
+"""``tensift compare``: compare several methods, and random selection, on the user's own data."""
 
 from __future__ import annotations
 
@@ -6,35 +6,29 @@ import argparse
 import json
 import os
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tensift._tables import to_csv
-from tensift.cli._arguments import (
-    count_or_share,
-    jobs,
-    names,
-    non_negative,
-    positive_int,
-)
-from tensift.cli._console import Console, format_shape
-from tensift.cli._figures import figure_for_file, require_figures, save_figure
+from tensift._utils.tables import to_csv
+from tensift.cli._arguments import count_or_share, jobs, names, non_negative, positive_int
+from tensift.cli._console import Console, add_console_arguments, format_shape
+from tensift.cli._figures import require_figures, warn_not_made, write_figure
 from tensift.cli._input import (
     add_feature_mode,
     add_input_arguments,
     feature_mode_of,
+    inputs_of,
     read_input,
 )
-from tensift.cli._output import OutputFolder
+from tensift.cli._options import add_option
+from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import comparison_page
 from tensift.cli._record import describe_input, versions
 from tensift.comparison import SelectorComparison, compare_selectors
 from tensift.datasets import TensorDataset
-from tensift.plotting import ComparisonDisplay
-from tensift.plotting._names import ModeNames
+from tensift.plotting import ComparisonDisplay, ModeNames
 
 __all__ = ["add_parser", "run"]
 
@@ -45,16 +39,16 @@ _REPORT = "report.html"
 _FILES = ("comparison.csv", "comparison.md", "agreement.csv", "selected.csv", _SETTINGS, _REPORT)
 
 _DESCRIPTION = """\
-Select features by several methods and see, on your own data, what each is worth.
+Select features of your data by several methods, and see how good each selection is.
 
 No labels are needed. Features are selected on one half of the samples and judged on the other:
   missed         the share of the variance of all features that a linear prediction from the
-                 kept ones misses; 0 is nothing, 1 as much as knowing only the mean
-  beats random   in how many of the half-samples less is missed than by random selection
-  redundancy     mean absolute correlation between kept features
-  stability      whether the half-samples agree on what to keep: 1 fully, 0 as chance would
-Random selection and variance are always compared too. With --labels, what was selected is
-judged by the labels as well; no method sees them, and nothing above depends on them.
+                 kept features does not explain: 0 is best, 1 is as bad as predicting the mean
+  beats random   the number of half-samples on which less is missed than by random selection
+  redundancy     the mean absolute correlation between kept features
+  stability      how well the half-samples agree on what to keep: 1 is fully, 0 is by chance
+We always compare with random selection and variance. With --labels, selections are also judged
+by the labels. No method sees the labels, and the numbers above do not depend on them.
 """
 
 _EPILOG = """\
@@ -64,16 +58,18 @@ written to the output folder:
   agreement.csv          how much the methods' selections overlap, corrected for chance
   selected.csv           what each method keeps, best first, and the share of the half-samples
                          on which it keeps each feature
-  report.html            with --report: a page to look at, to try out, and to send on
-  settings.json          every setting, the versions, seeds and the input's checksum
-  cells.jsonl            every fit that is done: a stopped run goes on where it was, and a second
-                         run takes no time
+  report.html            with --report: an interactive page for the browser
+  settings.json          every setting, the versions, the seeds and the input's checksum
+  cells.jsonl            every finished fit: a stopped run continues where it stopped, and a
+                         second run takes no time
+
+In CSV files, names that a spreadsheet would run, such as =A1, begin with an apostrophe.
 
 examples:
   tensift compare images.npy -k 100
   tensift compare images.npy -k 0.1 --methods stpca,udfs,ndfs --clusters 7 --jobs -1
   tensift compare eeg.npz -k 8 --feature-mode 0 --methods all --fit-limit 60
-  tensift compare table.csv -k 10 --labels species     accuracies beside all the rest
+  tensift compare table.csv -k 10 --labels species     show accuracies too
 """
 
 
@@ -81,7 +77,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "compare",
-        help="several methods on your data, beside chance",
+        help="compare several methods, and random selection, on your data",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -99,57 +95,33 @@ def _add_method_arguments(group: Any) -> None:
     )  # fmt: skip
     group.add_argument(
         "--methods", type=names, metavar="A,B|all", dest="selectors",
-        help="names of selectors in any case, or all (default: stpca,spcafs,mcfs,laplacianscore)",
+        help="names of methods in upper or lower case, or all (default: "
+        "stpca,spcafs,mcfs,laplacianscore)",
     )  # fmt: skip
     add_feature_mode(group)
-    group.add_argument(
-        "--clusters", type=positive_int, metavar="N", dest="n_clusters",
-        help="for the methods that want a number of clusters (default: their own)",
-    )  # fmt: skip
-    group.add_argument(
-        "--neighbors", type=positive_int, metavar="N", dest="n_neighbors", default=5,
-        help="for the methods that make a graph of samples (default: 5)",
-    )  # fmt: skip
-    group.add_argument(
-        "--resamples", type=positive_int, metavar="N", dest="n_resamples", default=10,
-        help="half-samples (default: 10)",
-    )  # fmt: skip
-    group.add_argument(
-        "--seeds", type=positive_int, metavar="N", dest="n_seeds", default=5,
-        help="seeds of methods with random starts (default: 5)",
-    )  # fmt: skip
-    group.add_argument(
-        "--repeats", type=positive_int, metavar="N", dest="n_repeats", default=10,
-        help="runs of k-means, with --labels (default: 10)",
-    )  # fmt: skip
-    group.add_argument(
-        "--seed", type=int, metavar="N", dest="random_state", default=0,
-        help="the first seed (default: 0)",
-    )  # fmt: skip
-    group.add_argument(
-        "--fit-limit", type=non_negative, metavar="SECONDS",
-        help="give up fits that take more processor time (default: never)",
-    )  # fmt: skip
-    group.add_argument(
-        "--jobs", type=jobs, metavar="N", default=1,
-        help="processes; -1 for all cores (default: 1)",
-    )  # fmt: skip
+    for name in ("clusters", "neighbors", "resamples", "seeds", "repeats"):
+        add_option(
+            group, compare_selectors, f"n_{name}", f"--{name}", type=positive_int, metavar="N"
+        )
+    add_option(group, compare_selectors, "random_state", "--seed", type=int, metavar="N")
+    add_option(group, compare_selectors, "fit_limit", type=non_negative, metavar="SECONDS")
+    add_option(group, compare_selectors, "n_jobs", "--jobs", type=jobs, metavar="N")
 
 
 def _add_output_arguments(group: Any) -> None:
     group.add_argument(
         "-o", "--output", type=Path, metavar="FOLDER",
-        help="where to write (default: <name of the input>-compare)",
+        help="where to write (default: <file name of the input>-compare)",
     )  # fmt: skip
     group.add_argument("--no-figure", action="store_true", help="write no figure")
     group.add_argument(
-        "--report", action="store_true", help="write a page for the browser too: report.html"
+        "--report", action="store_true", help="also write a page for the browser: report.html"
     )
     group.add_argument(
         "--overwrite", action="store_true",
-        help="replace tables and figures of other settings; fits in cells.jsonl stay",
+        help="replace tables and figures that other settings made; cells.jsonl is kept",
     )  # fmt: skip
-    group.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_console_arguments(group)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -157,13 +129,16 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     started = time.perf_counter()
     if not arguments.no_figure:
         require_figures()
-    folder = arguments.output or Path(f"{arguments.input.stem}-compare")
+    folder = arguments.output or default_output(arguments.input, "compare")
+    inputs = inputs_of(arguments)
+    refuse_inputs([folder / _CELLS], inputs)
     dataset = read_input(arguments)
     settings = _settings(arguments, dataset)
     output = OutputFolder(
         folder,
         (*_FILES, *(f"comparison.{suffix}" for suffix in _FIGURES)),
         overwrite=arguments.overwrite or _same(folder / _SETTINGS, settings),
+        inputs=inputs,
     )
     output.check()
     found = _compare(arguments, dataset, settings["parameters"], folder, console)
@@ -177,15 +152,14 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             _write_figures(output, found, dataset)
         if arguments.report:
             used = _arguments_of_comparison(settings["parameters"])
-            page = comparison_page(arguments, found, dataset, used)
-            output.write_text(_REPORT, page)
+            _write_page(output, arguments, found, dataset, used)
     _say(console, arguments, found, dataset)
     console.say(f"written   {folder}{os.sep}: {', '.join(output.written)}")
     console.say(f"time      {time.perf_counter() - started:.1f} s")
 
 
 def _settings(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
-    """What it takes to do this again, and to know whether it is the same."""
+    """Everything needed to repeat the comparison, and to check that it is the same."""
     wanted = (
         "selectors", "n_features_to_select", "n_clusters", "n_neighbors", "n_resamples", "n_seeds",
         "n_repeats", "random_state", "fit_limit",
@@ -201,13 +175,13 @@ def _settings(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str
 
 
 def _labels(arguments: argparse.Namespace, dataset: TensorDataset) -> np.ndarray | None:
-    """What the file has, unless nobody asked for it and it is of no use."""
+    """The labels of the file; None if there is one class only and --labels was not given."""
     usable = dataset.n_classes is not None and dataset.n_classes > 1
     return dataset.labels if usable or arguments.labels is not None else None
 
 
 def _same(path: Path, settings: dict[str, Any]) -> bool:
-    """Whether a folder has results of the same settings, which may be replaced by themselves."""
+    """Whether a folder has results of the same settings, which may be written again."""
     try:
         return bool(
             json.loads(path.read_text(encoding="utf-8")) == json.loads(json.dumps(settings))
@@ -228,16 +202,16 @@ def _compare(
             dataset.data,
             **_arguments_of_comparison(parameters),
             labels=_labels(arguments, dataset),
-            n_jobs=arguments.jobs,
+            n_jobs=arguments.n_jobs,
             store=folder / _CELLS,
-            verbose=not console.quiet,
+            verbose=console.shows_progress,
         )
     except ValueError as error:
         raise ValueError(f"{arguments.input}: {str(error).splitlines()[0]}") from None
 
 
 def _arguments_of_comparison(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters as `compare_selectors` takes them, to which all methods are one word."""
+    """The parameters for `compare_selectors`, which takes "all" as a string, not a list."""
     chosen = parameters["selectors"]
     if chosen is not None and [name.casefold() for name in chosen] == ["all"]:
         chosen = "all"
@@ -245,7 +219,7 @@ def _arguments_of_comparison(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _selected(found: SelectorComparison, dataset: TensorDataset) -> list[dict[str, Any]]:
-    """What each method keeps, best first, a row a feature."""
+    """What each method keeps, best first, one row per feature."""
     feature_names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
     if found.feature_mode is not None:
         feature_names = feature_names.only([found.feature_mode])
@@ -273,10 +247,23 @@ def _write_figures(output: OutputFolder, found: SelectorComparison, dataset: Ten
         f"{dataset.name}: {found.n_features_to_select} of {found.n_features} features kept by "
         f"{len(found.features)} methods"
     )
-    with figure_for_file() as figure:
-        ComparisonDisplay(found, title=title, dims=dataset.dims, coords=dataset.coords).plot(figure)
-        for suffix in _FIGURES:
-            output.write(f"comparison.{suffix}", partial(save_figure, figure, format=suffix))
+    display = ComparisonDisplay(found, title=title, dims=dataset.dims, coords=dataset.coords)
+    write_figure(output, "comparison", _FIGURES, display.plot)
+
+
+def _write_page(
+    output: OutputFolder,
+    arguments: argparse.Namespace,
+    found: SelectorComparison,
+    dataset: TensorDataset,
+    used: dict[str, Any],
+) -> None:
+    try:
+        page = comparison_page(arguments, found, dataset, used)
+    except Exception as error:
+        warn_not_made(_REPORT, error)
+    else:
+        output.write_text(_REPORT, page)
 
 
 def _say(
@@ -301,7 +288,7 @@ def _say(
 
 
 def _aligned(rows: list[dict[str, str]]) -> list[str]:
-    """A table whose columns stand below one another."""
+    """The lines of a table, with aligned columns."""
     titles = list(rows[0])
     table = [titles, *([row[title] for title in titles] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]

@@ -1,4 +1,4 @@
-"""``tensift info``: what is in a file, and what a selection would take."""
+"""``tensift info``: show what is in a file, and how much memory a selection would take."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from tensift.cli._console import Console, format_bytes, format_shape
+from tensift._utils.units import format_bytes
+from tensift.cli._console import Console, add_console_arguments, format_shape, show
 from tensift.cli._input import add_input_arguments, in_chunks, read_input
-from tensift.datasets import TensorDataset
-from tensift.plotting._names import ModeNames
+from tensift.datasets import TensorDataset, header_line, open_tensor_file
+from tensift.plotting import ModeNames
 
 __all__ = ["add_parser", "run"]
 
 _EPILOG = """\
-An orientation turns every sample into p slices of q features; the method works on p Gram
-matrices of q x q, whatever the number of samples. With fewer samples than q they are thin.
+An orientation splits every sample into p slices of q features. The method works on p Gram
+matrices of q x q values, for any number of samples. With fewer samples than q, it keeps thin
+factors of these matrices instead.
 
 examples:
   tensift info digits.npy
@@ -30,7 +32,7 @@ examples:
 
 @dataclass(frozen=True)
 class _Values:
-    """What a pass over the data finds."""
+    """What one pass over the data finds."""
 
     smallest: float
     largest: float
@@ -42,14 +44,14 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "info",
-        help="what is in a file, and what a selection would take",
-        description="Show what a file holds and what each orientation would take.",
+        help="show what is in a file, and how much memory a selection would take",
+        description="Show what a file holds, and how much memory each orientation would take.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
     add_input_arguments(parser)
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_console_arguments(parser, quiet="show no progress and no warnings")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -57,29 +59,32 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     dataset = read_input(arguments)
     values = _look_at_values(dataset.data, console)
     names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
-    print(f"file      {arguments.input} ({format_bytes(arguments.input.stat().st_size)})")
-    print(
+    show(f"file      {arguments.input} ({format_bytes(arguments.input.stat().st_size)})")
+    show(
         f"data      {dataset.n_samples} samples of {format_shape(dataset.feature_shape)}, "
         f"{dataset.data.dtype}, {format_bytes(dataset.data.nbytes)}"
     )
     of = "moduli" if np.iscomplexobj(dataset.data) else "values"
-    print(f"{of:<9} {values.smallest:.6g} to {values.largest:.6g}")
-    print(f"missing   {values.n_nan} NaN, {values.n_infinite} infinite")
-    print(f"labels    {_describe_labels(dataset)}")
+    show(f"{of:<9} {values.smallest:.6g} to {values.largest:.6g}")
+    show(f"missing   {values.n_nan} NaN, {values.n_infinite} infinite")
+    show(f"labels    {_describe_labels(dataset)}")
+    if open_tensor_file(arguments.input) is None:
+        line = header_line(arguments.input, arguments.header)
+        show(f"header    {'none: every line is a sample' if line is None else f'line {line}'}")
     for mode, size in enumerate(dataset.feature_shape):
-        print(f"mode {mode}    {_describe_mode(names, mode, size)}")
+        show(f"mode {mode}    {_describe_mode(names, mode, size)}")
     if dataset.feature_mode is not None:
-        print(f"features  the indices of mode {dataset.feature_mode}, says the file")
-    print()
+        show(f"features  the indices of mode {dataset.feature_mode} (from the file)")
+    show()
     _print_orientations(dataset, names)
-    print()
+    show()
     if values.n_nan or values.n_infinite:
-        print("Fill or remove the NaN and infinite values first: select refuses them.")
-    print(f"try       {suggest_command(arguments, dataset)}")
+        show("Fill or remove the NaN and infinite values first: select refuses them.")
+    show(f"try       {suggest_command(arguments, dataset)}")
 
 
 def _look_at_values(data: np.ndarray, console: Console) -> _Values:
-    """One pass, in chunks, so that a file larger than memory can be looked at."""
+    """Read the data once, in chunks, so that a file may be larger than memory."""
     smallest, largest, n_nan, n_infinite = math.inf, -math.inf, 0, 0
     for part in in_chunks(data, console):
         chunk = np.abs(part) if np.iscomplexobj(part) else np.asarray(part)
@@ -113,16 +118,16 @@ def _describe_mode(names: ModeNames, mode: int, size: int) -> str:
 
 def _print_orientations(dataset: TensorDataset, names: ModeNames) -> None:
     total = math.prod(dataset.feature_shape)
-    print("orientation          q features  p slices  Gram tensor  kept as")
+    show("orientation          q features  p slices  Gram tensor  kept as")
     for mode, q in enumerate(dataset.feature_shape):
         p = total // q
         kept = "dense" if dataset.n_samples >= q else "thin factors"
         title = f"{mode} ({names.title(mode)})" if names.dims is not None else str(mode)
-        print(f"{title:<19}  {q:>10}  {p:>8}  {format_bytes(8 * p * q * q):>11}  {kept}")
+        show(f"{title:<19}  {q:>10}  {p:>8}  {format_bytes(8 * p * q * q):>11}  {kept}")
 
 
 def suggest_command(arguments: argparse.Namespace, dataset: TensorDataset) -> str:
-    """A selection to begin with: a tenth of the features, at most 100."""
+    """A first command to try: it keeps a tenth of the features, at most 100."""
     mode = dataset.feature_mode
     total = math.prod(dataset.feature_shape) if mode is None else dataset.feature_shape[mode]
     words = ["tensift", "select", str(arguments.input), "-k", str(max(1, min(100, total // 10)))]
@@ -133,4 +138,9 @@ def suggest_command(arguments: argparse.Namespace, dataset: TensorDataset) -> st
             words += [f"--{option}", getattr(arguments, option)]
     if arguments.sample_axis is not None:
         words += ["--sample-axis", str(arguments.sample_axis)]
+    if arguments.header is not None:
+        words.append("--header" if arguments.header else "--no-header")
+    for option in ("columns", "drop"):
+        if getattr(arguments, option) is not None:
+            words += [f"--{option}", ",".join(getattr(arguments, option))]
     return shlex.join(words)

@@ -1,27 +1,34 @@
-"""The parser of the command line, and what every command does on the way out."""
+"""The parser of the command line, and how every command ends."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import tensift
+from tensift._utils.terminal import printable
 from tensift.cli import _compare, _demo, _info, _paper, _plan, _report, _select
 from tensift.cli._console import Console
+from tensift.cli._process import (
+    Stopped,
+    flush_output,
+    forget_broken_streams,
+    standard_streams,
+    stoppable,
+)
 
 __all__ = ["main"]
 
 _EPILOG = """\
 examples:
-  tensift demo                              see it work, on data that need no download
-  tensift info recording.npz                what is in a file, and how to go on
+  tensift demo                              try it on data that need no download
+  tensift info recording.npz                what is in a file, and what to do next
   tensift select images.npy -k 100          the 100 best pixels, with a picture
   tensift select eeg.mat -k 8 --feature-mode 0   the 8 best channels
   tensift report images.npy -k 100          the same as a page for the browser
-  tensift compare images.npy -k 100         which method to choose, on your own data
-  tensift plan --shape 64,64 --samples 1e6  memory and time of a job before it is run
+  tensift compare images.npy -k 100         which method is best on your own data
+  tensift plan --shape 64,64 --samples 1e6  the memory and time of a job before you run it
 
 "tensift COMMAND --help" explains a command. Data are tensors, samples first:
 (n, d_1, ..., d_m). Feature modes are counted from 0.
@@ -40,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         The exit status: 0 done, 1 bad data or a file that cannot be read or written, 2 wrong
-        usage, 130 interrupted.
+        usage, 130 interrupted, 143 terminated (128 and the number of the signal).
 
     Examples
     --------
@@ -49,33 +56,56 @@ def main(argv: Sequence[str] | None = None) -> int:
     tensift ...
     0
     """
+    with standard_streams():
+        try:
+            with stoppable():
+                return _run(argv)
+        finally:
+            forget_broken_streams()
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    console = Console(quiet=False)
     try:
-        arguments = _make_parser().parse_args(argv)
-    except SystemExit as stop:  # argparse has printed help, the version or what was wrong
-        return int(stop.code or 0)
-    console = Console(quiet=arguments.quiet)
-    try:
-        with console.warnings_as_lines():
-            arguments.run(arguments, console)
-            sys.stdout.flush()
+        return _run_command(argv)
     except KeyboardInterrupt:
         console.error("interrupted")
         return 130
+    except Stopped as stop:
+        console.error("terminated")
+        return 128 + stop.number
     except BrokenPipeError:
-        # Whoever read our output has stopped; Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 1  # whoever read our output has stopped
     except MemoryError:
-        console.error("not enough memory; tensift info shows what each orientation needs")
+        console.error("not enough memory; tensift info shows how much each orientation needs")
         return 1
     except (ValueError, OSError, ImportError) as error:
         console.error(_first_line(error))
         return 1
+
+
+def _run_command(argv: Sequence[str] | None) -> int:
+    try:
+        arguments = _make_parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has printed help, the version or what was wrong
+        flush_output()
+        return int(stop.code or 0)
+    console = Console(arguments.quiet, getattr(arguments, "progress", False))
+    with console.warnings_as_lines():
+        arguments.run(arguments, console)
+    flush_output()
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are safe to print."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
+
+
 def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tensift",
         description="Choose the few features that matter in tensor data, without labels.",
         epilog=_EPILOG,
@@ -89,6 +119,6 @@ def _make_parser() -> argparse.ArgumentParser:
 
 
 def _first_line(error: Exception) -> str:
-    """What went wrong, without the advice that libraries add in further lines."""
+    """The first line of an error; libraries add advice for programmers in further lines."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -1,45 +1,90 @@
-"""A folder of results that appears whole or not at all."""
+"""A folder of results: either all files appear, or none."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-__all__ = ["OutputFolder"]
+from tensift._utils.temporary import remove_leftovers, temporary_path
+
+__all__ = ["OutputFolder", "default_output", "refuse_inputs"]
+
+
+def default_output(path: Path, ending: str) -> Path:
+    """Where results go by default: the full name of the input and an ending.
+
+    Without the suffix, ``a.npy`` and ``a.csv`` would write to the same place.
+    """
+    return Path(f"{path.name}-{ending}")
+
+
+def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Raise an error if a file to be written is one of the files that are read.
+
+    Links count as the file that they lead to.
+    """
+    inputs = list(inputs)
+    for target in targets:
+        for source in inputs:
+            if _is_same(target, source):
+                raise ValueError(
+                    f"cannot write {target}: this is the input {source}, which would be lost; "
+                    "choose another place"
+                )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):  # one of them does not exist yet
+        return os.path.realpath(one) == os.path.realpath(other)
 
 
 class OutputFolder:
-    """Files are written to a hidden folder beside their places and moved there at the end.
+    """Write files to a hidden folder first, and move them to their places at the end.
 
-    As a context manager it leaves nothing behind if anything goes wrong: no partial file, no
-    folder that was not there before. What cannot be written is known on entry, before any work.
+    If anything goes wrong inside the context, nothing is left behind: no partial file, and no
+    folder that was not there before. A folder that cannot be written is an error on entry, before
+    any work.
+    What a killed process left in the folder is removed on entry.
 
     Parameters
     ----------
     path : Path
-        The folder, made if it is not there.
+        The folder; it is created if it does not exist.
     names : collection of str
-        The names of all files that may ever be written there. Of these, the ones of an earlier
-        run that this run does not write are removed, so that results never mix.
+        The names of all files that a run may write. Files of an earlier run that this run does not
+        write are removed, so that results of two runs never mix.
     overwrite : bool
         Whether files of these names may be replaced.
+    inputs : iterable of Path, optional
+        The files that are read. They are never replaced or removed.
     """
 
-    def __init__(self, path: Path, names: Collection[str], *, overwrite: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        names: Collection[str],
+        *,
+        overwrite: bool,
+        inputs: Iterable[Path] = (),
+    ) -> None:
         self.path = path
         self.names = names
         self.overwrite = overwrite
+        self.inputs = list(inputs)
         self.written: list[str] = []
+        self._cleanup = ExitStack()
 
     def check(self) -> None:
-        """Raise what stands in the way of writing, as far as that is known without trying."""
+        """Raise an error if files cannot be written, as far as that is known without trying."""
         if self.path.exists() and not self.path.is_dir():
             raise FileExistsError(f"cannot write to {self.path}: it is not a folder")
+        refuse_inputs([self.path / name for name in self.names], self.inputs)
         present = [name for name in self.names if (self.path / name).exists()]
         if present and not self.overwrite:
             raise FileExistsError(
@@ -54,8 +99,11 @@ class OutputFolder:
         self._made = [f for f in (self.path, *self.path.parents) if not f.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._staging = Path(tempfile.mkdtemp(prefix=".tensift-", dir=self.path))
+            remove_leftovers(self.path)
+            self._staging = self._cleanup.enter_context(temporary_path(self.path))
+            self._staging.mkdir()
         except OSError as error:
+            self._cleanup.close()
             self._remove_made_folders()
             raise _cannot_write(self.path, error) from None
         return self
@@ -71,7 +119,11 @@ class OutputFolder:
 
     def write_text(self, name: str, text: str) -> None:
         """Write one file of text."""
-        self.write(name, lambda stream: stream.write(text.encode()))
+        self.write_bytes(name, text.encode())
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        """Write one file of bytes."""
+        self.write(name, lambda stream: stream.write(content))
 
     def __exit__(
         self,
@@ -83,7 +135,7 @@ class OutputFolder:
             if kind is None:
                 self._move_into_place()
         finally:
-            shutil.rmtree(self._staging, ignore_errors=True)
+            self._cleanup.close()
             self._remove_made_folders()
 
     def _move_into_place(self) -> None:

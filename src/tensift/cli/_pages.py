@@ -1,4 +1,4 @@
-"""Reports of what commands have found, with where it came from."""
+"""HTML reports of commands, which say where the data came from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tensift import SelectorComparison, StabilitySelection, STPCASelector, compare_selectors
-from tensift._warnings import warn_user
+from tensift._utils.warnings import warn_user
 from tensift.cli._console import Console
 from tensift.cli._input import describe_file
 from tensift.cli._method import fit_selector
@@ -19,15 +19,15 @@ from tensift.report import Source, make_alternatives, make_report
 __all__ = ["add_report_arguments", "comparison_page", "selection_page"]
 
 _READER = "from tensift.datasets import read_tensor"
-# What the selections of a comparison do not depend on.
+# The selections of a comparison do not depend on these.
 _WITHOUT_EFFECT = {"n_resamples", "n_repeats", "fit_limit"}
 
 
 def add_report_arguments(group: Any) -> None:
-    """Add what a report of a selection may leave out."""
+    """Add the option that leaves out parts of a report."""
     group.add_argument(
         "--no-alternatives", action="store_true",
-        help="in the report, leave out other orientations and transforms, each a fit of its own",
+        help="do not compare with other orientations and bases in the report; each takes a fit",
     )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def selection_page(
     title: str | None = None,
     stability: StabilitySelection | None = None,
 ) -> str:
-    """The report of a selection, beside other orientations and transforms."""
+    """The report of a selection, compared with other orientations and bases."""
     alternatives = {}
     if not arguments.no_alternatives:
         alternatives = _fitted_alternatives(arguments, selector, dataset, console)
@@ -66,10 +66,10 @@ def _fitted_alternatives(
     dataset: TensorDataset,
     console: Console,
 ) -> dict[str, STPCASelector]:
-    """Those that can be fitted: a report is worth having without the others."""
+    """Fit other orientations and bases; those that fail are left out with a warning."""
     fitted = {}
     others = make_alternatives(selector)
-    told = console.progress("other orientations and transforms", len(others))
+    told = console.progress("other orientations and bases", len(others))
     for done, (name, other) in enumerate(others.items(), start=1):
         other.set_params(verbose=False)
         try:

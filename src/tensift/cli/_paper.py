@@ -1,4 +1,4 @@
-"""``tensift paper``: the tables and figures of the paper's experiments, from one command."""
+"""``tensift paper``: make the tables and figures of the paper's experiments."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ import json
 import os
 import time
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.cli._arguments import jobs, names, positive_int
-from tensift.cli._console import Console
-from tensift.cli._figures import figure_for_file, save_figure
+from tensift.cli._console import Console, add_console_arguments
+from tensift.cli._figures import write_figure
 from tensift.cli._output import OutputFolder
 from tensift.cli._record import versions
-from tensift.paper import Experiment, Report, Study, list_experiments, run_experiment
-from tensift.paper._sets import list_sets
-from tensift.plotting._matplotlib import require_matplotlib
-from tensift.selectors import list_selectors
+from tensift.paper import Experiment, Report, Study, list_experiments, list_sets, run_experiment
+from tensift.plotting import require_matplotlib
+from tensift.rivals import list_selectors
 
 __all__ = ["add_parser", "run"]
 
@@ -29,23 +27,24 @@ _FIGURES = ("png", "svg")
 _SUFFIXES = ("csv", "md", "json", *_FIGURES)
 
 _DESCRIPTION = """\
-Make the tables and figures of the paper's experiments section, beside the numbers it prints.
+Make the tables and figures of the paper's experiments, and compare them with the printed numbers.
 
 Each experiment writes NAME.md and NAME.csv (numbers), NAME.png and NAME.svg (figure) and NAME.json
-(settings, versions, seeds). Every fit is kept in cells.jsonl in the output folder as soon as it is
-done: a stopped run goes on where it was, and a second run is instant.
+(settings, versions, seeds). Every finished fit is saved in cells.jsonl in the output folder: a
+stopped run continues where it stopped, and a second run takes no time.
 """
 
 _EPILOG = """\
-The paper's data are not distributed with tensift. Name the folder that has them in TENSIFT_DATA;
-sets that are not there are named in the output. With --fast, bundled and generated data take
-their place: a check that all works, in under two minutes; its numbers say nothing of the paper.
+The paper's data are not distributed with tensift. Set TENSIFT_DATA to the folder that has them;
+the output names the datasets that are missing. With --fast, bundled and generated data are used
+instead. This checks in under two minutes that everything works, but its numbers say nothing about
+the paper.
 
-The whole grid of every method takes many hours. --cells 25 takes a fixed part of those
-that have more cells or seeds.
+The whole grid of every method takes many hours. --cells 25 runs a fixed part of the grids that
+have more cells or seeds.
 
 examples:
-  tensift paper --list                          what there is
+  tensift paper --list                          name the experiments
   tensift paper --fast                          everything, on small data
   tensift paper metrics --sets JAFFE,PIE        one table, two sets
   tensift paper metrics curves --cells 9 --jobs -1
@@ -57,7 +56,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "paper",
-        help="the tables and figures of the paper",
+        help="make the tables and figures of the paper",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -65,35 +64,38 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
     parser.add_argument(
         "experiments", metavar="NAME", nargs="*",
-        help="which (default: all); see --list",
+        help="an experiment; see --list (default: all)",
     )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="name the experiments, and stop")
     extent = parser.add_argument_group("extent")
     extent.add_argument(
-        "--fast", action="store_true", help="small data that need no download, few cells"
+        "--fast", action="store_true", help="use small data that need no download, and few cells"
     )
     extent.add_argument(
-        "--sets", type=names, metavar="A,B", help="these sets only (default: all at hand)"
+        "--sets",
+        type=names,
+        metavar="A,B",
+        help="only these datasets (default: all that exist)",
     )
     extent.add_argument(
         "--methods", type=names, metavar="A,B",
-        help="these selectors only, by the names of their classes (default: all)",
+        help="only these selectors, by the names of their classes (default: all)",
     )  # fmt: skip
     extent.add_argument(
         "--cells", type=_cells, metavar="N", default=(None, {}),
-        help="at most N cells of each grid, always the same ones; N pairs of cell and seed where a "
-        "method has seeds. 25,NLGMS=3,SOGFS@USPS=1 makes exceptions (default: all)",
+        help="run at most N cells of each grid, always the same ones; for methods with seeds, N "
+        "pairs of cell and seed. 25,NLGMS=3,SOGFS@USPS=1 makes exceptions (default: all)",
     )  # fmt: skip
     extent.add_argument(
         "--seeds", type=positive_int, metavar="N",
-        help="seeds of methods that draw their start (default: 3)",
+        help="the number of seeds of methods with random starts (default: 3)",
     )  # fmt: skip
     extent.add_argument(
         "--repeats", type=positive_int, metavar="N", help="runs of k-means (default: 30)"
     )
     extent.add_argument(
         "--variants", action="store_true",
-        help="in metrics, also the authors' released programs where they depart from the papers",
+        help="in metrics, also run the authors' programs where they differ from their papers",
     )  # fmt: skip
     parser.add_argument(
         "--jobs", type=jobs, metavar="N", default=1,
@@ -101,9 +103,9 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FOLDER", default=Path("tensift-paper"),
-        help="where to write and to keep what is done (default: tensift-paper)",
+        help="where to write results and finished fits (default: tensift-paper)",
     )  # fmt: skip
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_console_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -118,9 +120,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     started = time.perf_counter()
     folder = arguments.output
     for name, reason in study.missing.items():
-        console.say(f"not at hand: {name} ({reason})")
+        console.say(f"missing   {name} ({reason})")
     if not study.sets:
-        raise ValueError("no dataset is at hand; pass --fast to run on bundled data")
+        raise ValueError(
+            "no dataset was found; set TENSIFT_DATA to the folder that has them, or pass --fast"
+        )
     store = _open_store(folder, chosen)
     for experiment in chosen:
         report = run_experiment(
@@ -162,13 +166,13 @@ def _study(arguments: argparse.Namespace) -> Study:
         extent["methods"] = tuple(_known_methods(arguments.methods))
     if arguments.fast:
         if arguments.sets:
-            raise ValueError("--fast has data of its own; leave out --sets, or --fast")
+            raise ValueError("--fast uses its own data; leave out --sets or --fast")
         return Study.quick(**extent)
     return Study.of_the_paper(arguments.sets, **extent)
 
 
 def _cells(text: str) -> tuple[int | None, dict[str, int]]:
-    """A number, exceptions for methods by name, or both."""
+    """A number of cells, exceptions for single methods, or both."""
     number, exceptions = None, {}
     for part in names(text):
         name, equals, value = part.rpartition("=")
@@ -180,7 +184,7 @@ def _cells(text: str) -> tuple[int | None, dict[str, int]]:
 
 
 def _known_methods(given: Iterable[str]) -> list[str]:
-    """Names of selectors in the registry's spelling."""
+    """Names of selectors, spelled as in the registry."""
     known = {info.name.casefold(): info.name for info in list_selectors()}
     for name in given:
         if name.casefold() not in known:
@@ -189,14 +193,14 @@ def _known_methods(given: Iterable[str]) -> list[str]:
 
 
 def _open_store(folder: Path, chosen: list[Experiment]) -> CellStore:
-    """What is done; a folder without it is not ours, and nothing in it is replaced."""
+    """The finished fits. A folder without them is not ours, so nothing in it is replaced."""
     cells = folder / _CELLS
     if not cells.exists():
         names = [f"{one.name}.{suffix}" for one in chosen for suffix in _SUFFIXES]
         if present := [name for name in names if (folder / name).exists()]:
             raise FileExistsError(
-                f"{folder / present[0]} exists and is not of an earlier run; choose another folder "
-                "with --output"
+                f"{folder / present[0]} exists, but this command did not write it; choose another "
+                "folder with --output"
             )
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -207,7 +211,7 @@ def _open_store(folder: Path, chosen: list[Experiment]) -> CellStore:
 
 
 def _write(folder: Path, experiment: Experiment, report: Report, study: Study) -> list[str]:
-    """Write what an experiment came to; its earlier files are replaced, all at once."""
+    """Write the results of an experiment; its earlier files are replaced all at once."""
     stem = experiment.name
     tables = report.csv(stem)
     pictures = [f"{stem}.{suffix}" for suffix in _FIGURES]
@@ -215,13 +219,8 @@ def _write(folder: Path, experiment: Experiment, report: Report, study: Study) -
     with OutputFolder(folder, own, overwrite=True) as output:
         for name, text in tables.items():
             output.write_text(name, text)
-        if report.draw is not None:
-            for suffix, name in zip(_FIGURES, pictures, strict=True):
-                with figure_for_file() as figure:
-                    report.draw(figure)
-                    output.write(name, partial(save_figure, figure, format=suffix))
-        shown = pictures[0] if report.draw is not None else None
-        output.write_text(f"{stem}.md", report.markdown(shown))
         record = {"experiment": stem, "extent": study.describe(), "versions": versions()}
         output.write_text(f"{stem}.json", json.dumps(record, indent=2) + "\n")
+        drawn = report.draw is not None and write_figure(output, stem, _FIGURES, report.draw)
+        output.write_text(f"{stem}.md", report.markdown(pictures[0] if drawn else None))
     return output.written

@@ -1,4 +1,4 @@
-"""``tensift plan``: memory, time and bottleneck of a job before it is run."""
+"""``tensift plan``: estimate the memory, time and bottleneck of a job before it is run."""
 
 from __future__ import annotations
 
@@ -10,35 +10,49 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tensift import STPCASelector
+from tensift._utils.units import format_bytes
 from tensift.cli._arguments import names, positive_int
-from tensift.cli._console import Console
+from tensift.cli._console import Console, show
 from tensift.cli._figures import FORMATS, figure_for_file, save_figure
+from tensift.cli._input import add_table_arguments, table_arguments
+from tensift.cli._options import add_option
 from tensift.cli._output import OutputFolder
-from tensift.datasets._stored import _available_memory
-from tensift.plan import Machine, Plan, cache_file, numbers_of_file, plan_job, this_machine
-from tensift.plan._units import as_bytes, as_count, as_rate, as_shape, format_bytes, format_seconds
-from tensift.plotting import PlanDisplay
-from tensift.plotting._matplotlib import require_matplotlib
+from tensift.datasets import available_memory
+from tensift.plan import (
+    Machine,
+    Plan,
+    as_bytes,
+    as_count,
+    as_rate,
+    as_shape,
+    cache_file,
+    format_seconds,
+    numbers_of_file,
+    plan_job,
+    this_machine,
+)
+from tensift.plotting import PlanDisplay, require_matplotlib
 
 __all__ = ["add_parser", "run"]
 
 _FILES = ("plan.txt", "plan.json", *(f"plan.{suffix}" for suffix in FORMATS))
 
 _DESCRIPTION = """\
-Say what a job will take before it is run: memory, time by stage, the bottleneck, and what to
-change. Times are counts of what is read, multiplied and solved, at rates that are measured on
-this machine once, in about ten seconds, and kept.
+Estimate a job before you run it: its memory, the time of each stage, the bottleneck, and what
+to change. Times come from counts of the bytes read and the operations done. The speed of this
+machine is measured once, in about ten seconds, and saved.
 """
 
 _EPILOG = """\
 examples:
   tensift plan --shape 64,64 --samples 1e6
-  tensift plan --file images.npy --transform dft --orientation 1
-  tensift plan --file images.npy --samples 1e9        as many samples of that kind
+  tensift plan --file images.npy --basis dft --orientation 1
+  tensift plan --file images.npy --samples 1e9        the same data with more samples
   tensift plan --shape 64,64 --samples 1e6 --grid 25 --solver exact
   tensift plan --shape 256,256 --samples 1e9 --workers 100 --cores 16 \\
       --memory-per-worker 64GB --read-bandwidth 1GB/s --figure plan.png
-  tensift plan --calibrate                            measure this machine anew
+  tensift plan --calibrate                            measure this machine again
 """
 
 
@@ -46,7 +60,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "plan",
-        help="memory and time of a job before it is run, and what to change",
+        help="estimate the memory and time of a job before you run it",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -62,68 +76,81 @@ def _add_job_arguments(group: Any) -> None:
         "--shape", type=_checked(as_shape), metavar="D1,D2,...", help="the shape of one sample"
     )
     group.add_argument(
-        "--samples", type=_checked(as_count, least=2), metavar="N", help="how many: 50000 or 1e6"
+        "--samples",
+        type=_checked(as_count, least=2),
+        metavar="N",
+        help="the number of samples: 50000 or 1e6",
     )
     group.add_argument(
         "--file", type=Path, metavar="FILE",
-        help="take shape, type and number of samples from the header of this file",
+        help="read the shape, type and number of samples from the header of this file",
     )  # fmt: skip
-    group.add_argument("--variable", metavar="NAME", help="which array of the file")
+    group.add_argument("--variable", metavar="NAME", help="which array of the file to use")
     group.add_argument(
         "--sample-axis", type=int, metavar="AXIS", help="the axis of the file's samples"
     )
+    add_table_arguments(group)
     group.add_argument(
         "--orientation", type=int, metavar="MODE", default=0,
-        help="the mode that is reconstructed (default: 0); all are compared",
+        help="the mode along which features predict each other; the plan compares all modes "
+        "(default: 0)",
     )  # fmt: skip
     group.add_argument(
-        "--transform", type=names, metavar="NAME", default=["identity"],
+        "--basis", type=names, metavar="NAME", default=["identity"],
         help="identity, dft, dct, haar, eigen, random or matrix; separated by commas, one for each "
         "other mode (default: identity)",
     )  # fmt: skip
-    group.add_argument("--solver", choices=("paper", "exact"), default="paper")
-    group.add_argument("--dtype", help="of the stored samples (default: float32)")
+    add_option(group, STPCASelector, "solver")
+    group.add_argument("--dtype", help="the type of the stored samples (default: float32)")
     group.add_argument(
         "--grid", type=positive_int, metavar="CELLS", default=1,
-        help="pairs of penalties: about 4 for a fit with automatic ones, 25 for the default grid "
-        "of a path (default: 1, a fit with given ones)",
+        help="the number of pairs of penalties to solve for: 1 if they are given, about 4 if they "
+        "are auto, 25 for the default grid of a path (default: 1)",
     )  # fmt: skip
     group.add_argument(
         "--steps", type=float, metavar="N",
-        help="steps of a slice, if you know them from a smaller run (default: what is usual)",
+        help="the number of steps per slice, if you know it from a smaller run (default: a typical "
+        "number)",
     )  # fmt: skip
 
 
 def _add_place_arguments(group: Any) -> None:
     group.add_argument(
         "--workers", type=positive_int, default=1, metavar="N",
-        help="of a Dask cluster (default: 1, this process)",
+        help="the number of workers of a Dask cluster (default: 1, this process)",
     )  # fmt: skip
     group.add_argument(
-        "--cores", type=positive_int, default=1, metavar="N", help="of each worker (default: 1)"
+        "--cores",
+        type=positive_int,
+        default=1,
+        metavar="N",
+        help="the cores of each worker (default: 1)",
     )
     group.add_argument(
         "--memory-per-worker", type=_checked(as_bytes), metavar="SIZE",
-        help="such as 4GB (default: what is free here, for this process; no limit for a cluster)",
+        help="such as 4GB (default: the free memory of this machine; no limit for a cluster)",
     )  # fmt: skip
     group.add_argument(
         "--working-memory", type=_checked(as_bytes), metavar="SIZE",
-        help="scikit-learn's setting, by which one process chooses chunks and passes over the data "
-        "(default: 1GiB)",
+        help="scikit-learn's setting; it sets the size of chunks and the number of passes over the "
+        "data (default: 1GiB)",
     )  # fmt: skip
     group.add_argument(
         "--read-bandwidth", type=_checked(as_rate), metavar="MB/s",
-        help="of each worker: 500 or 2GB/s (default: that of the disk of temporary files)",
+        help="how fast each worker reads: 500 or 2GB/s (default: as measured on the disk of "
+        "temporary files)",
     )  # fmt: skip
     group.add_argument(
         "--network", type=_checked(as_rate), metavar="MB/s", default=1.25e9,
-        help="between workers (default: 1250, ten gigabits a second)",
+        help="the bandwidth between workers (default: 1250, which is ten gigabits per second)",
     )  # fmt: skip
-    group.add_argument("--chunk", type=_checked(as_count), metavar="N", help="samples of a chunk")
+    group.add_argument("--chunk", type=_checked(as_count), metavar="N", help="samples per chunk")
     group.add_argument(
-        "--in-memory", action="store_true", help="samples are an array in memory: nothing is read"
+        "--in-memory",
+        action="store_true",
+        help="the samples are in memory: nothing is read",
     )
-    group.add_argument("--calibrate", action="store_true", help="measure this machine anew")
+    group.add_argument("--calibrate", action="store_true", help="measure this machine again")
 
 
 def _add_output_arguments(group: Any) -> None:
@@ -136,7 +163,7 @@ def _add_output_arguments(group: Any) -> None:
         help="write plan.txt, plan.json and plan.png there",
     )  # fmt: skip
     group.add_argument("--overwrite", action="store_true", help="replace earlier files")
-    group.add_argument("--quiet", action="store_true", help="say nothing of what is measured")
+    group.add_argument("--quiet", action="store_true", help="do not say what is measured")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -152,7 +179,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     plan = plan_job(
         **numbers,
         orientation=arguments.orientation,
-        transform=arguments.transform,
+        basis=arguments.basis,
         solver=arguments.solver,
         grid=arguments.grid,
         steps=arguments.steps,
@@ -167,11 +194,13 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         machine=_machine(arguments, console),
     )
     _write(arguments, plan)
-    print(json.dumps(plan.to_dict(), indent=2) if arguments.json else plan)
+    text = json.dumps(plan.to_dict(), indent=2) if arguments.json else str(plan)
+    for line in text.splitlines():
+        show(line)
 
 
 def _checked(parse: Callable[..., Any], **options: Any) -> Callable[[str], Any]:
-    """A type of arguments: its errors are argparse's, which name the option."""
+    """Make a type for argparse, whose errors name the option."""
 
     def checked(text: str) -> Any:
         try:
@@ -183,7 +212,7 @@ def _checked(parse: Callable[..., Any], **options: Any) -> Callable[[str], Any]:
 
 
 def _rate(bandwidth: float | None) -> Any:
-    """As `plan_job` takes it: with its unit."""
+    """The bandwidth with its unit, as `plan_job` expects it."""
     return None if bandwidth is None else f"{bandwidth:.0f}B/s"
 
 
@@ -191,7 +220,10 @@ def _numbers(arguments: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {"dtype": "float32"}
     if arguments.file is not None:
         found = numbers_of_file(
-            arguments.file, variable=arguments.variable, sample_axis=arguments.sample_axis
+            arguments.file,
+            variable=arguments.variable,
+            sample_axis=arguments.sample_axis,
+            **table_arguments(arguments),
         )
     for name in ("shape", "samples", "dtype"):
         if getattr(arguments, name) is not None:
@@ -206,36 +238,36 @@ def _memory(arguments: argparse.Namespace) -> int | None:
     if arguments.memory_per_worker is not None or arguments.workers > 1:
         memory: int | None = arguments.memory_per_worker
         return memory
-    return _available_memory()
+    return available_memory()
 
 
 def _machine(arguments: argparse.Namespace, console: Console) -> Machine:
     def say(text: str) -> None:
         if not console.quiet:
-            print(f"tensift: {text}", file=sys.stderr)
+            show(f"tensift: {text}", sys.stderr)
 
     return this_machine(renew=arguments.calibrate, say=say)
 
 
 def _show_rates(machine: Machine) -> None:
-    print(f"kept in   {cache_file()}")
-    print(f"cores     {machine.cores}")
+    show(f"saved in  {cache_file()}")
+    show(f"cores     {machine.cores}")
     read = machine.read_bandwidth
-    print(f"reading   {'not known' if read is None else f'{format_bytes(read)}/s'}")
-    print(f"adding    {format_bytes(machine.copy_bandwidth)}/s")
+    show(f"reading   {'not known' if read is None else f'{format_bytes(read)}/s'}")
+    show(f"adding    {format_bytes(machine.copy_bandwidth)}/s")
     for name, curve in machine.moments.items():
         rates = ", ".join(
             f"{format_bytes(4 / seconds)}/s at q = {size}"
             for size, seconds in zip(curve.sizes, curve.seconds, strict=True)
         )
-        print(f"moments   {name}: {rates} (as float32)")
+        show(f"moments   {name}: {rates} (as float32)")
     for name, rates_of in machine.solve.items():
         curve = rates_of.step
         steps = ", ".join(
             f"{format_seconds(seconds)} at q = {size}"
             for size, seconds in zip(curve.sizes, curve.seconds, strict=True)
         )
-        print(f"a step    {name}: {steps}")
+        show(f"a step    {name}: {steps}")
 
 
 def _suffix(path: Path) -> str:

@@ -1,10 +1,8 @@
-"""What a selection leaves behind in words and numbers, so that it can be read and repeated."""
+"""Tables and settings of a selection, to read and to repeat it."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import platform
 from pathlib import Path
 from typing import Any
@@ -15,14 +13,17 @@ import sklearn
 
 import tensift
 from tensift import STPCASelector
+from tensift._utils.tables import csv_text
 from tensift.cli._input import describe_file, read_arguments
 from tensift.datasets import TensorDataset
-from tensift.plotting._names import ModeNames
-from tensift.report._code import option_texts
+from tensift.plotting import ModeNames
+from tensift.report import option_texts
+from tensift.solvers import solver_from
 
 __all__ = [
     "describe_input",
     "matrix_texts",
+    "python_imports",
     "python_line",
     "ranking_table",
     "samples_text",
@@ -35,24 +36,21 @@ def ranking_table(selector: STPCASelector, names: ModeNames) -> str:
     """All features, best first, as CSV."""
     shape = selector.scores_.shape
     modes = range(len(shape))
-    # A mode called "score" must not hide the scores.
+    # If a mode is called "score", its column must not replace the scores.
     taken = {"rank", "index", "score", "selected"}
     titles = [f"mode_{m}" if names.title(m) in taken else names.title(m) for m in modes]
     titles = [title.replace(" ", "_") for title in titles]
     named = [mode for mode in modes if names.is_named(mode)]
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(
-        ["rank", "index", *titles, *(f"{titles[m]}_name" for m in named), "score", "selected"]
-    )
+    columns = ["rank", "index", *titles, *(f"{titles[m]}_name" for m in named), "score", "selected"]
     support = selector.get_support()
     scores = selector.scores_.ravel()
-    places = np.column_stack(np.unravel_index(selector.ranking_, shape))
-    for rank, (flat, place) in enumerate(zip(selector.ranking_, places, strict=True), start=1):
+    places = np.column_stack(np.unravel_index(selector.order_, shape))
+    rows = []
+    for rank, (flat, place) in enumerate(zip(selector.order_, places, strict=True), start=1):
         labels = [names.label(mode, int(place[mode])) for mode in named]
-        score = repr(float(scores[flat]))
-        table.writerow([rank, int(flat), *place.tolist(), *labels, score, int(support[flat])])
-    return text.getvalue()
+        score, kept = float(scores[flat]), int(support[flat])
+        rows.append([rank, int(flat), *place.tolist(), *labels, score, kept])
+    return csv_text(columns, rows)
 
 
 def settings_of(
@@ -61,18 +59,24 @@ def settings_of(
     selector: STPCASelector,
     dataset: TensorDataset,
 ) -> dict[str, Any]:
-    """What it takes to do this again, and to know whether it is the same."""
-    transforms = [
+    """Everything needed to repeat the selection, and to check that it is the same."""
+    bases = [
         {"matrix": describe_file(spec)} if isinstance(spec, Path) else spec
-        for spec in arguments.transform
+        for spec in arguments.basis
     ]
     return {
         "input": describe_input(arguments, dataset),
-        "parameters": {**parameters, "transform": transforms},
+        "parameters": {**parameters, "basis": bases, "solver": _describe_solver(parameters)},
         "n_selected": int(selector.get_support().sum()),
-        "python": python_line(arguments, selector),
+        "python": [python_imports(arguments, selector), python_line(arguments, selector)],
         "versions": versions(),
     }
+
+
+def _describe_solver(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The name of the solver and all of its settings."""
+    solver = solver_from(parameters["solver"])
+    return {"name": solver.resolve(many_samples=True).name, **solver.get_params()}
 
 
 def describe_input(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
@@ -86,7 +90,7 @@ def describe_input(arguments: argparse.Namespace, dataset: TensorDataset) -> dic
 
 
 def versions() -> dict[str, str]:
-    """What numbers may depend on."""
+    """The versions of everything that numbers may depend on."""
     return {
         "tensift": tensift.__version__,
         "numpy": np.__version__,
@@ -99,8 +103,20 @@ def versions() -> dict[str, str]:
 def python_line(arguments: argparse.Namespace, selector: STPCASelector) -> str:
     """The expression that makes the same selection in Python."""
     options = option_texts(selector, matrix_texts(arguments))
+    # The text of a solver with many settings has line breaks.
+    options = [" ".join(o.split()) if o.startswith("solver=") else o for o in options]
     call = ", ".join([repr(arguments.n_features_to_select), *options])
     return f"STPCASelector({call}).fit({samples_text(arguments)})"
+
+
+def python_imports(arguments: argparse.Namespace, selector: STPCASelector) -> str:
+    """The imports that `python_line` needs."""
+    names = [type(selector).__name__]
+    if not isinstance(selector.solver, str):
+        names.append(type(selector.solver).__name__)
+    imports = [f"from tensift import {', '.join(sorted(names))}"]
+    imports += ["import numpy as np"] if matrix_texts(arguments) else []
+    return "; ".join([*imports, "from tensift.datasets import read_tensor"])
 
 
 def samples_text(arguments: argparse.Namespace) -> str:
@@ -112,8 +128,8 @@ def samples_text(arguments: argparse.Namespace) -> str:
 
 def matrix_texts(arguments: argparse.Namespace) -> dict[str, str]:
     """The parameters that hold matrices from files, as expressions that read them."""
-    specs = arguments.transform
+    specs = arguments.basis
     if not any(isinstance(spec, Path) for spec in specs):
         return {}
     texts = [f"np.load({str(spec)!r})" if isinstance(spec, Path) else repr(spec) for spec in specs]
-    return {"transform": texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"}
+    return {"basis": texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"}

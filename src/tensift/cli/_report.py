@@ -1,4 +1,4 @@
-"""``tensift report``: a selection as one page for the browser."""
+"""``tensift report``: write a selection as one page for the browser."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tensift import STPCASelector
-from tensift.cli._console import Console, format_bytes, format_shape
-from tensift.cli._input import add_input_arguments, read_input
+from tensift._utils.units import format_bytes
+from tensift.cli._console import Console, add_console_arguments, format_shape
+from tensift.cli._input import add_input_arguments, inputs_of, read_input
 from tensift.cli._method import add_method_arguments, fit_selector, selector_parameters
-from tensift.cli._output import OutputFolder
+from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
 from tensift.cli._stability import add_stability_argument, resampled, say_stability
 from tensift.report import suggest_cut
@@ -19,12 +20,12 @@ from tensift.report import suggest_cut
 __all__ = ["add_parser", "run"]
 
 _DESCRIPTION = """\
-Select features and write what was found as one HTML file, to look at, to try, and to send on.
+Select features and write the result as one interactive HTML file that you can share.
 
-The page needs a browser and nothing else: no network, no other file. It has the score map, the
-kept features over samples (channels as traces), the score curve with a suggestion where to cut,
-other orientations and transforms beside it, the certificates of the slices, and the features as
-a table, as CSV and as Python; all for any number of features, by a slider.
+The page needs only a browser: no network and no other file. A slider sets the number of
+features. The page shows the score map, the kept features on samples (channels as traces), the
+score curve with a suggested cut, the selections of other orientations and bases, the certificates
+of the slices, and the features as a table, as CSV and as Python.
 """
 
 _EPILOG = """\
@@ -33,7 +34,7 @@ examples:
   tensift report faces.mat -k 400 --solver exact -o faces.html
   tensift report eeg.npz -k 8 --feature-mode 0 --title "Resting state, 8 channels"
 
-"tensift select" and "tensift compare" write a report beside their other files with --report.
+"tensift select" and "tensift compare" write a report too, with --report.
 """
 
 
@@ -41,7 +42,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "report",
-        help="a selection as one page for the browser",
+        help="write a selection as one page for the browser",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -55,23 +56,28 @@ def add_parser(commands: Any) -> None:
 def _add_output_arguments(group: Any) -> None:
     group.add_argument(
         "-o", "--output", type=Path, metavar="FILE",
-        help="where to write (default: <name of the input>-report.html)",
+        help="where to write (default: <file name of the input>-report.html)",
     )  # fmt: skip
     group.add_argument("--title", help="the headline (default: the name of the data)")
     add_stability_argument(group)
     add_report_arguments(group)
     group.add_argument("--overwrite", action="store_true", help="replace an earlier report")
-    group.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_console_arguments(group)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Run the command."""
     started = time.perf_counter()
-    path: Path = arguments.output or Path(f"{arguments.input.stem}-report.html")
+    path: Path = arguments.output or default_output(arguments.input, "report.html")
+    inputs = inputs_of(arguments)
+    if arguments.checkpoint is not None:
+        refuse_inputs([arguments.checkpoint], inputs)
+        inputs.append(arguments.checkpoint)
     dataset = read_input(arguments)
     parameters = selector_parameters(arguments, dataset)
-    with OutputFolder(path.parent, [path.name], overwrite=arguments.overwrite) as output:
-        selector = STPCASelector(**parameters, verbose=not console.quiet)
+    output = OutputFolder(path.parent, [path.name], overwrite=arguments.overwrite, inputs=inputs)
+    with output:
+        selector = STPCASelector(**parameters, verbose=console.shows_progress)
         fit_selector(selector, dataset, arguments.input, arguments.checkpoint)
         found = resampled(arguments, parameters, dataset, console)
         page = selection_page(arguments, selector, dataset, console, arguments.title, found)
@@ -81,7 +87,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     kept = int(selector.get_support().sum())
     console.say(f"kept      {kept} of {selector.scores_.size} features")
     cut = suggest_cut(selector.scores_)
-    console.say(f"suggested {'no cut' if cut is None else cut.count}, by the bend of the scores")
+    console.say(
+        f"suggested {'no cut' if cut is None else cut.count}, by the bend of the score curve"
+    )
     say_stability(console, found)
     console.say(f"written   {path}, {format_bytes(len(page.encode()))}; open it in a browser")
     console.say(f"time      {time.perf_counter() - started:.2f} s")

@@ -1,4 +1,4 @@
-"""What ``select`` and ``report`` have in common: whether the selection is stable."""
+"""What ``select`` and ``report`` share: whether the selection is stable."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 from typing import Any
 
 from tensift import StabilitySelection, STPCASelector, stability_selection
-from tensift._tables import to_csv
+from tensift._utils.tables import to_csv
 from tensift.cli._arguments import positive_int
 from tensift.cli._console import Console
 from tensift.datasets import TensorDataset
-from tensift.plotting._names import ModeNames
+from tensift.plotting import ModeNames
 
 __all__ = ["add_stability_argument", "resampled", "say_stability", "stability_table"]
 
@@ -19,14 +19,16 @@ def add_stability_argument(group: Any) -> None:
     """Add the number of half-samples."""
     group.add_argument(
         "--stability", type=_even_number, metavar="N",
-        help="fit N half-samples too, such as 50, and say which features stay selected",
+        help="also fit N half-samples, such as 50, and say which features stay selected",
     )  # fmt: skip
 
 
 def _even_number(text: str) -> int:
     number = positive_int(text)
     if number % 2:
-        raise argparse.ArgumentTypeError(f"{text} is odd, but half-samples come in pairs")
+        raise argparse.ArgumentTypeError(
+            f"{text} is odd, but half-samples come in pairs; give an even number"
+        )
     return number
 
 
@@ -36,7 +38,7 @@ def resampled(
     dataset: TensorDataset,
     console: Console,
 ) -> StabilitySelection | None:
-    """The same selection on half-samples, if it is asked for."""
+    """The same selection on half-samples; None without --stability."""
     if arguments.stability is None:
         return None
     try:
@@ -44,15 +46,15 @@ def resampled(
             STPCASelector(**parameters),
             dataset.data,
             n_resamples=arguments.stability,
-            n_jobs=arguments.jobs or 1,
-            verbose=not console.quiet,
+            n_jobs=arguments.n_jobs or 1,
+            verbose=console.shows_progress,
         )
     except ValueError as error:
         raise ValueError(f"{arguments.input}: {str(error).splitlines()[0]}") from None
 
 
 def say_stability(console: Console, found: StabilitySelection | None) -> None:
-    """Print what was found, if it was looked for."""
+    """Print how stable the selection is; nothing without --stability."""
     if found is not None:
         first, *others = found.reason.splitlines()
         for word, line in [("stability", first), *(("", line) for line in others)]:
@@ -60,7 +62,7 @@ def say_stability(console: Console, found: StabilitySelection | None) -> None:
 
 
 def stability_table(found: StabilitySelection, names: ModeNames) -> str:
-    """All features as CSV, those that most half-samples keep first."""
+    """All features as CSV; those that most half-samples keep come first."""
     rows = found.to_rows()
     for row in rows:
         place = [row.pop(f"mode_{mode}") for mode in range(len(found.feature_shape))]

@@ -1,6 +1,8 @@
-"""Selectors side by side on one's own data, with labels or without."""
+"""Compare selectors on your own data, with labels or without."""
 
 from tensift.comparison._compare import compare_selectors
+from tensift.comparison._methods import Method, is_random
 from tensift.comparison._result import SelectorComparison
+from tensift.comparison._tasks import Samples
 
-__all__ = ["SelectorComparison", "compare_selectors"]
+__all__ = ["Method", "Samples", "SelectorComparison", "compare_selectors", "is_random"]

@@ -1,4 +1,4 @@
-"""Run selectors side by side and judge what they select."""
+"""Run several selectors on the same data and judge what they select."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.comparison._limit import can_limit
 from tensift.comparison._methods import Method, Selectors, resolve_methods
-from tensift.comparison._plan import Plan
 from tensift.comparison._result import SelectorComparison
+from tensift.comparison._schedule import Schedule
 from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
-from tensift.metrics._checks import check_data, encode_labels
-from tensift.metrics._features import count_features
-from tensift.selectors import VarianceSelector
+from tensift.metrics import check_data, count_features, encode_labels
 
 __all__ = ["compare_selectors"]
 
@@ -45,51 +43,57 @@ def compare_selectors(
     verbose: bool = False,
     **settings: Any,
 ) -> SelectorComparison:
-    """Compare selectors on one's own data, with labels or without.
+    """Compare selectors on your own data, with labels or without.
 
-    Random selection and variance are always compared too: what is not better than these is no
-    use. Labels, if there are any, judge what was selected. No selector sees them, and everything
-    that needs no labels is the same with them, without them, or with them shuffled.
+    Random selection and variance are always included, because a selector is useless if it is not
+    better than these. If you give labels, they are used to judge the selections. No selector sees
+    them, and the measures that need no labels do not depend on them.
 
     Parameters
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
         At least four samples, without NaN or infinity.
     selectors : None, "all", names, estimators, or a dict from names to either
-        What to compare. Names are those of `list_selectors` in any case, of the class, or of its
-        authors. Estimators keep their parameters but for the number of features and the feature
-        mode. By default STPCASelector, SPCAFS, MCFS and LaplacianScore, which are quick.
+        What to compare. Names are those of `tensift.rivals.list_selectors`: of the class or as
+        in the paper, in upper or lower case. Estimators keep their parameters, except the number
+        of features and the feature mode. By default STPCASelector, SPCAFS, MCFS and
+        LaplacianScore, which are fast.
     n_features_to_select : int or float in (0, 1), default=100
-        How many features to keep, or which share of them.
+        How many features to select, or which share of them.
     labels : array-like of shape (n,), optional
-        Classes of the samples; any values. Adds the metrics of `evaluate_selection`.
+        The classes of the samples; any values. Adds the metrics of `evaluate_selection`.
     feature_mode : int, optional
-        The mode whose indices are the features; by default every element is one.
+        The mode whose indices are the features. By default every element is a feature.
     n_clusters : int, optional
-        Given to the selectors that want it. By default each takes its own default, which the
-        result's notes say; never the number of classes in `labels`, which would use them.
+        The number of clusters, for the selectors that have this parameter. By default each uses
+        its own default, and the notes of the result list them. It is never the number of classes
+        in `labels`, because selectors must not use the labels.
     n_neighbors : int, default=5
-        Given to the selectors that want it.
+        The number of neighbours, for the selectors that have this parameter.
     n_resamples : int, default=10
-        How many half-samples every method is fitted on, besides all samples.
+        The number of half-samples on which every method is fitted, in addition to all samples.
     n_seeds : int, default=5
-        How many seeds methods with random starts are fitted from. Random selection, which costs
-        nothing, has `n_resamples`.
+        The number of seeds for methods that start at random. Random selection, which is very
+        fast, uses `n_resamples` seeds.
     n_repeats : int, default=10
-        How often k-means is run, if there are labels.
+        The number of k-means runs, if there are labels.
     random_state : int, default=0
-        The first seed, and that of the half-samples.
+        The first seed of the methods, and the seed of the half-samples.
     n_jobs : int, default=1
-        Processes, -1 for as many as cores. Each has one thread for its numerical libraries.
+        The number of processes, -1 for one per core. The numerical libraries use one thread in
+        each.
     fit_limit : float, optional
-        Seconds of processor time after which a fit is given up. Needs a POSIX system.
+        Stop a fit after this many seconds of processor time. Needs a POSIX system.
     store : path, optional
-        A file that keeps every fit as soon as it is done. A run that was stopped goes on where
-        it was, a second one takes no time.
+        A file in which every fit is saved when it is done. A run that was stopped continues
+        there, and a finished run is not computed again. A file that is not such a store is
+        refused. Processes can use one file at the same time; each adds its results, but sees those
+        of the others only when it starts.
     verbose : bool, default=False
         Show progress on standard error.
     **settings
-        Further parameters of named selectors, such as ``lam``; each gets those that it has.
+        Other parameters of named selectors, such as ``lam``. Each selector gets those that it
+        has.
 
     Returns
     -------
@@ -97,18 +101,18 @@ def compare_selectors(
 
     Notes
     -----
-    For each half-sample, drawn without replacement, features are selected on one half. What
-    they miss (`reconstruction_error`, learned on the same half) and their `redundancy` are
-    measured on the other half; the means and standard deviations are over half-samples.
-    `selection_stability` compares the selections themselves. Time is that of the processor for
-    one fit on all samples. Memory is the peak of what NumPy and Python allocate in another such
-    fit; work space that compiled libraries take for themselves is not counted.
+    For each half-sample, drawn without replacement, features are selected on one half of the
+    samples. The `reconstruction_error` (with the regression trained on the same half) and the
+    `redundancy` are measured on the other half. Means and standard deviations are over
+    half-samples. `selection_stability` compares the selections themselves. Time is the processor
+    time of one fit on all samples. Memory is the peak that NumPy and Python allocate in another
+    such fit. It does not include what compiled libraries allocate themselves.
 
-    A selector that fails on the data, or exceeds `fit_limit`, has a row that says why.
+    If a selector fails on the data, or exceeds `fit_limit`, its row says why.
 
-    A `store` can be shared between runs of any settings: results are kept by the checksum of the
-    data, the parameters and tensift's version. It does not know of changes to the code of your
-    own selectors.
+    Runs with different data and settings can share a `store`: results are saved under the
+    checksum of the data, the parameters and tensift's version. If you change the code of your own
+    selector, delete the file, because the store does not notice.
 
     Examples
     --------
@@ -121,12 +125,16 @@ def compare_selectors(
     >>> found.share_better("STPCASelector")
     1.0
     """
+    # Imported here, so that importing compare_selectors does not load the rivals.
+    from tensift.rivals import VarianceSelector
+
     data = check_data(X)
     if len(data) < 4:
         raise ValueError(f"X has {len(data)} sample(s); half-samples need at least 4")
     n_features, mode = count_features(data.shape[1:], feature_mode)
     wanted = _check_count(n_features_to_select, n_features)
-    VarianceSelector(wanted, feature_mode=mode).fit(data)  # what it refuses, all refuse
+    # Fail early: no selector accepts data that this one refuses.
+    VarianceSelector(wanted, feature_mode=mode).fit(data)
     _check_numbers(
         n_resamples=(n_resamples, 2), n_seeds=(n_seeds, 1), n_repeats=(n_repeats, 1),
         random_state=(random_state, 0), n_neighbors=(n_neighbors, 1),
@@ -138,10 +146,10 @@ def compare_selectors(
         settings["n_clusters"] = n_clusters
     methods = resolve_methods(selectors, wanted, mode, n_neighbors=n_neighbors, **settings)
 
-    plan = Plan(
+    schedule = Schedule(
         Samples(data, mode, codes), n_resamples, n_seeds, n_repeats, random_state, fit_limit
     )
-    outcomes = plan.run(
+    outcomes = schedule.run(
         methods, CellStore(None if store is None else Path(store)), n_jobs=n_jobs, verbose=verbose
     )
     notes = [] if n_clusters is not None else _own_numbers_of_clusters(methods)
@@ -149,11 +157,11 @@ def compare_selectors(
 
 
 def _check_count(wanted: int | float, n_features: int) -> int:
-    """A number of features, from such a number or a share of them."""
+    """Return the number of features, given a number or a share."""
     if isinstance(wanted, Integral) and wanted >= 1:
         if wanted > n_features:
             raise ValueError(
-                f"n_features_to_select={wanted} is more than the {n_features} features there are; "
+                f"n_features_to_select={wanted} is more than the {n_features} features of X; "
                 f"give a number from 1 to {n_features}, or a share such as 0.1"
             )
         return int(wanted)
@@ -168,7 +176,7 @@ def _check_count(wanted: int | float, n_features: int) -> int:
 def _check_numbers(**numbers: tuple[Any, int]) -> None:
     for name, (value, least) in numbers.items():
         if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} must be an integer, at least {least}; got {value!r}")
+            raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}")
 
 
 def _check_limit(fit_limit: float | None) -> None:
@@ -177,7 +185,7 @@ def _check_limit(fit_limit: float | None) -> None:
     if not isinstance(fit_limit, Real) or not 0 < fit_limit < math.inf:
         raise ValueError(f"fit_limit must be a number of seconds above 0; got {fit_limit!r}")
     if not can_limit():
-        raise ValueError("fit_limit needs a POSIX system and the main thread; leave it out")
+        raise ValueError("fit_limit needs a POSIX system and the main thread; leave it out here")
 
 
 def _check_labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
@@ -188,9 +196,9 @@ def _check_labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
 
 
 def _own_numbers_of_clusters(methods: Iterable[Method]) -> list[str]:
-    """What methods take if nobody says how many clusters there are."""
+    """Return a note with the numbers of clusters that methods use by default."""
     own = {m.name: m.estimator.get_params(deep=False).get("n_clusters") for m in methods}
     taken = [f"{name} {number}" for name, number in own.items() if number is not None]
     if not taken:
         return []
-    return [f"Numbers of clusters were not given; taken by default: {', '.join(taken)}."]
+    return [f"n_clusters was not given; methods used their defaults: {', '.join(taken)}."]

@@ -1,4 +1,4 @@
-"""A limit to the processor time of a computation."""
+"""Limit the processor time of a computation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["OverLimit", "can_limit", "time_limit"]
 
 
 class OverLimit(BaseException):
-    """The time is spent. No Exception, so that nothing on the way takes it for its own."""
+    """The time limit is reached. Not an Exception, so that no ``except Exception`` catches it."""
 
 
 def can_limit() -> bool:
-    """Whether this system, and the thread that asks, have the signal that it takes."""
+    """Whether the system and the current thread support the signal that this needs."""
     return hasattr(signal, "SIGPROF") and threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise `OverLimit` after so many seconds of processor time; None for no limit."""
+    """Raise `OverLimit` after this many seconds of processor time; None for no limit."""
     if seconds is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Which selectors to compare: names, estimators, and what they are to be given."""
+"""Find the selectors to compare, by name or as estimators, and set their parameters."""
 
 from __future__ import annotations
 
@@ -6,34 +6,37 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 from sklearn.base import clone
 
-from tensift.selectors import SelectorInfo, TensorSelector, list_selectors
+from tensift.selection import TensorSelector
+
+if TYPE_CHECKING:
+    from tensift.rivals import SelectorInfo
 
 __all__ = ["Method", "Selectors", "is_random", "resolve_methods"]
 
 Selectors = str | Iterable[str | TensorSelector] | Mapping[str, str | TensorSelector] | None
 
 RANDOM, VARIANCE = "RandomSelector", "VarianceSelector"
-# Quick, and each of another kind: sparse tensor PCA, sparse PCA, spectral clustering, graph.
+# Fast, and of four different kinds: sparse tensor PCA, sparse PCA, spectral clustering, graph.
 _DEFAULT = ("STPCASelector", "SPCAFS", "MCFS", "LaplacianScore")
 
 
 @dataclass(frozen=True)
 class Method:
-    """A selector under a name, with all parameters but its seed.
+    """A selector with a name and all parameters except its seed.
 
     Parameters
     ----------
     name : str
-        What it is called in tables.
+        Its name in tables.
     estimator : TensorSelector
-        Never fitted itself.
+        The selector. Copies of it are fitted, never itself.
     random : bool
-        Whether its result depends on a seed that it was not given.
+        Whether its result depends on a seed and its ``random_state`` is None.
     """
 
     name: str
@@ -41,7 +44,7 @@ class Method:
     random: bool
 
     def seeded(self, seed: int) -> TensorSelector:
-        """A fresh estimator."""
+        """Return a new estimator with this seed, if it has none."""
         estimator: TensorSelector = clone(self.estimator)
         if estimator.get_params(deep=False).get("random_state", seed) is None:
             estimator.set_params(random_state=seed)
@@ -49,14 +52,14 @@ class Method:
 
     @cached_property
     def identity(self) -> list[str]:
-        """The class and a checksum of all parameters: what tells results apart."""
+        """The class and a checksum of all parameters, for the keys of stored results."""
         kind = type(self.estimator)
         try:
             parameters = joblib.hash(self.estimator.get_params())
         except Exception as error:
             raise ValueError(
-                f"{self.name} has a parameter that has no checksum ({error}); give numbers, words "
-                "or arrays"
+                f"cannot compute a checksum of the parameters of {self.name} ({error}); use "
+                "numbers, strings or arrays as parameters"
             ) from None
         return [f"{kind.__module__}.{kind.__qualname__}", parameters]
 
@@ -64,16 +67,16 @@ class Method:
 def resolve_methods(
     selectors: Selectors, n_features_to_select: int, feature_mode: int | None, **settings: Any
 ) -> list[Method]:
-    """The methods to compare, random selection and variance always among them.
+    """Return the methods to compare, always with random selection and variance.
 
     Parameters
     ----------
     selectors : None, "all", names, estimators, or a mapping from names to either
         What to compare.
     n_features_to_select, feature_mode
-        Given to all.
+        Set on all selectors.
     **settings
-        Given to those selectors of the registry that have them.
+        Set on the named selectors that have these parameters.
     """
     methods: dict[str, Method] = {}
     for name, selector in _named(selectors):
@@ -86,12 +89,12 @@ def resolve_methods(
             method = _of_estimator(name, selector, n_features_to_select, feature_mode)
         else:
             raise TypeError(
-                "selectors must be names or tensift's estimators; got "
+                "selectors must contain names or tensift's estimators; got "
                 f"{selector if isinstance(selector, type) else type(selector).__name__}"
             )
         if method.name in methods:
             raise ValueError(
-                f"selectors has {method.name} twice; give a dict of names to tell them apart"
+                f"selectors contains {method.name} twice; pass a dict to give each its own name"
             )
         methods[method.name] = method
     for baseline in (VARIANCE, RANDOM):
@@ -100,7 +103,9 @@ def resolve_methods(
             estimator = info.make(n_features_to_select, feature_mode=feature_mode)
             methods[baseline] = Method(baseline, estimator, info.random)
         elif type(methods[baseline].estimator) is not _find(baseline).selector:
-            raise ValueError(f"selectors calls another selector {baseline}; give it another name")
+            raise ValueError(
+                f"selectors uses the name {baseline} for another selector; choose another name"
+            )
     return list(methods.values())
 
 
@@ -110,7 +115,7 @@ def _named(selectors: Selectors) -> list[tuple[str | None, Any]]:
     if isinstance(selectors, str):
         if _plain(selectors) != "all":
             return [(None, selectors)]
-        return [(None, info.name) for info in list_selectors()]
+        return [(None, info.name) for info in _known_selectors()]
     if isinstance(selectors, Mapping):
         return list(selectors.items())
     if isinstance(selectors, TensorSelector):
@@ -127,28 +132,35 @@ def _of_estimator(
 
 
 def is_random(estimator: Any) -> bool:
-    """Whether a result depends on a seed that the estimator was not given, as far as is known."""
+    """Whether the result depends on a seed and ``random_state`` is None, as far as we know."""
     parameters = estimator.get_params(deep=False)
     unseeded = "random_state" in parameters and parameters["random_state"] is None
-    known = [info for info in list_selectors() if info.selector is type(estimator)]
+    known = [info for info in _known_selectors() if info.selector is type(estimator)]
     return unseeded and (not known or known[0].random)
 
 
+def _known_selectors() -> list[SelectorInfo]:
+    # Imported here, so that importing compare_selectors does not load the rivals.
+    from tensift.rivals import list_selectors
+
+    return list_selectors()
+
+
 def _plain(name: str) -> str:
-    """A name without case, hyphens and spaces."""
+    """Return a name in lower case, without hyphens and spaces."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _find(name: str) -> SelectorInfo:
-    """A selector by the name of its class, with or without "Selector", or by its authors' name."""
+    """Find a selector by its class name, with or without "Selector", or its name in the paper."""
     known: dict[str, SelectorInfo] = {}
-    for info in list_selectors():
+    for info in _known_selectors():
         plain = _plain(info.name)
         known |= {plain: info, plain.removesuffix("selector"): info, _plain(info.paper_name): info}
     if _plain(name) in known:
         return known[_plain(name)]
     near = difflib.get_close_matches(_plain(name), known, n=3, cutoff=0.5)
     meant = dict.fromkeys(known[plain].name for plain in near)
-    there_are = ", ".join(info.name for info in list_selectors())
+    names = ", ".join(info.name for info in _known_selectors())
     hint = f"did you mean {' or '.join(meant)}? " if meant else ""
-    raise ValueError(f"there is no selector {name!r}; {hint}there are {there_are}")
+    raise ValueError(f"there is no selector {name!r}; {hint}selectors are {names}")

@@ -1,4 +1,4 @@
-"""What a comparison of selectors has found, and how to say it."""
+"""The result of a comparison: numbers, tables and sentences."""
 
 from __future__ import annotations
 
@@ -9,53 +9,55 @@ from typing import Any
 
 import numpy as np
 
-from tensift._tables import to_markdown
+from tensift._utils.tables import to_markdown
 from tensift.comparison._methods import RANDOM, VARIANCE
 from tensift.comparison._tasks import LABELLED
 from tensift.metrics import StabilityEstimate
 
 __all__ = ["SelectorComparison"]
 
-_CLEARLY = 0.9  # of the half-samples
+_CLEARLY = 0.9  # a method is clearly better if it wins on this share of the half-samples
 
 
 @dataclass(frozen=True, eq=False)
 class SelectorComparison:
-    """Selectors side by side on the same data: the result of `compare_selectors`.
+    """Several selectors on the same data: the result of `compare_selectors`.
 
     Attributes
     ----------
     methods : tuple of str
-        All that were compared, also those that failed.
+        All compared methods, including those that failed.
     n_features, n_features_to_select : int
-        How many features there are, and how many were asked for.
+        The number of features of a sample, and the number to select.
     feature_shape : tuple of int
         The shape of a sample.
     feature_mode : int or None
-        The mode whose indices are the features; None if every element is one.
+        The mode whose indices are the features; None if every element is a feature.
     features : dict of str to ndarray
-        What each method keeps on all samples, best first; of several seeds, from the first.
+        The features that each method selects on all samples, best first. If a method has several
+        seeds, the features of the first.
     scores : dict of str to ndarray
-        The scores of the same fits, laid out as the features are.
+        The scores of the same fits, in the shape of the features.
     runs : dict of str to dict of str to ndarray
-        By measure and method, the values that means and spreads are made of:
-        ``"reconstruction_error"`` and ``"redundancy"`` of every half-sample (NaN where a method
-        failed), ``"seconds"`` of every seed, and with labels the metrics of every seed.
+        By measure and method, the single values behind means and standard deviations:
+        ``"reconstruction_error"`` and ``"redundancy"`` of every half-sample (NaN if the method
+        failed there), ``"seconds"`` of every seed, and with labels the metrics of every seed.
     stds : dict of str to dict of str to float
-        By measure and method, one standard deviation.
+        By measure and method, the standard deviation.
     stability : dict of str to StabilityEstimate
-        Of the selections on half-samples, with its interval.
+        The stability of the selections on half-samples, with its interval.
     probabilities : dict of str to ndarray
-        The share of the half-samples on which each feature is kept, laid out as the features are.
+        The share of the half-samples on which each feature is selected, in the shape of the
+        features.
     agreement : ndarray of shape (n_methods, n_methods)
-        Kuncheva's index between selections on all samples, the mean over pairs of different
-        seeds; NaN where there is none.
+        Kuncheva's index between the selections on all samples, as the mean over pairs of
+        different seeds. NaN if a method failed.
     memory : dict of str to int
-        Bytes that a fit takes at its peak.
+        The peak memory of a fit in bytes.
     failures : dict of str to str
-        Why methods have no result, or fewer than they should.
+        For methods that failed, at least on some half-samples: the reason.
     notes : tuple of str
-        What else a reader should know.
+        Remarks for the reader, such as default values that were used.
 
     Examples
     --------
@@ -85,13 +87,13 @@ class SelectorComparison:
     notes: tuple[str, ...]
 
     def mean(self, measure: str, method: str) -> float:
-        """The mean of a measure over its runs that succeeded, NaN if there is none."""
+        """Return the mean of a measure over the runs that succeeded, NaN if none did."""
         values = self.runs.get(measure, {}).get(method, np.array([]))
         values = values[~np.isnan(values)]
         return float(values.mean()) if values.size else math.nan
 
     def share_better(self, method: str, than: str = RANDOM) -> float:
-        """In which share of the half-samples a method misses less than another; NaN without any."""
+        """Return the share of half-samples on which a method misses less than another, or NaN."""
         errors = self.runs["reconstruction_error"]
         if method == than or method not in errors or than not in errors:
             return math.nan
@@ -100,9 +102,9 @@ class SelectorComparison:
         return float(np.mean(pairs[:, 0] < pairs[:, 1])) if len(pairs) else math.nan
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One dict a method, ready for ``csv.DictWriter`` or ``pandas.DataFrame``.
+        """Return one dict per method, for ``csv.DictWriter`` or ``pandas.DataFrame``.
 
-        What there is no value of is None.
+        Missing values are None.
         """
         return [self._row(method) for method in self.methods]
 
@@ -131,7 +133,7 @@ class SelectorComparison:
         return {measure: self.mean(measure, method), f"{measure}_std": std}
 
     def to_table(self) -> list[dict[str, str]]:
-        """One dict a method, in words for people: spreads stand beside their values."""
+        """Return one dict per method with formatted text: values with standard deviations."""
         titles = {
             "reconstruction_error": "missed",
             "redundancy": "redundancy",
@@ -156,17 +158,17 @@ class SelectorComparison:
         return table
 
     def to_markdown(self) -> str:
-        """The table for people, the agreement between methods, and what they come to."""
+        """Return the table, the agreement between methods, and the conclusions as Markdown."""
         parts = [
             to_markdown(self.to_table()),
-            "Agreement between the selections, by Kuncheva's index (1 the same, 0 by chance):\n",
+            "Agreement between the selections (Kuncheva's index: 1 if equal, 0 as by chance):\n",
             to_markdown([_rounded(row) for row in self.agreement_rows()]),
             "\n".join(f"- {line}" for line in (*self.conclusions(), *self.notes)) + "\n",
         ]
         return "\n".join(parts)
 
     def agreement_rows(self) -> list[dict[str, Any]]:
-        """The agreement matrix, one dict a method."""
+        """Return the agreement matrix, one dict per method."""
         rows = []
         for name, values in zip(self.methods, self.agreement, strict=True):
             named = zip(self.methods, values.tolist(), strict=True)
@@ -176,7 +178,7 @@ class SelectorComparison:
         return rows
 
     def conclusions(self) -> list[str]:
-        """What the measures without labels come to, in plain sentences."""
+        """Return what the measures without labels show, in sentences."""
         errors = {name: self.mean("reconstruction_error", name) for name in self.methods}
         fewer = [
             name
@@ -187,21 +189,21 @@ class SelectorComparison:
             return []
         said = []
         best = min(fewer, key=errors.__getitem__)
-        text = f"{best} misses least of held-out samples: {self._error(best)}"
-        rivals = [name for name in (VARIANCE, RANDOM) if name in fewer and name != best]
-        if rivals:
-            beside = " and ".join(f"{name} {self._error(name)}" for name in rivals)
-            text += f", beside {beside}"
+        text = f"{best} misses the least variance of held-out samples: {self._error(best)}"
+        baselines = [name for name in (VARIANCE, RANDOM) if name in fewer and name != best]
+        if baselines:
+            compared = " and ".join(f"{self._error(name)} for {name}" for name in baselines)
+            text += f", compared with {compared}"
         said.append(text + ".")
         others = [name for name in fewer if name not in (VARIANCE, RANDOM)]
         if others and not any(self.share_better(m, VARIANCE) >= _CLEARLY for m in others):
-            said.append("None misses clearly less than variance selection does.")
+            said.append("No method misses clearly less than variance selection.")
         shares = {name: self.share_better(name) for name in fewer if name != RANDOM}
         poor = [name for name, share in shares.items() if share < _CLEARLY]
         if poor:
             said.append(
-                f"Not clearly better than random selection (in fewer than {_CLEARLY:.0%} of the "
-                f"half-samples): {', '.join(poor)}."
+                f"Not clearly better than random selection (better on fewer than {_CLEARLY:.0%} of "
+                f"the half-samples): {', '.join(poor)}."
             )
         elif shares:
             said.append("All methods miss clearly less than random selection.")

@@ -1,4 +1,4 @@
-"""From the outcomes of all methods to the result of a comparison."""
+"""Summarise the outcomes of all methods."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensift.comparison._plan import Outcome
 from tensift.comparison._result import SelectorComparison
+from tensift.comparison._schedule import Outcome
 from tensift.comparison._tasks import LABELLED
 from tensift.metrics import StabilityEstimate, selection_agreement, selection_stability
 
@@ -25,7 +25,7 @@ def summarise(
     feature_mode: int | None,
     notes: Sequence[str],
 ) -> SelectorComparison:
-    """Means, spreads, stabilities and agreements."""
+    """Compute means, standard deviations, stabilities and agreements."""
     fitted = [o for o in outcomes if all("error" not in fit for fit in o.fits)]
     runs: dict[str, dict[str, np.ndarray]] = {
         measure: {o.name: _values(o.halves, measure) for o in fitted} for measure in _OF_HALVES
@@ -39,7 +39,7 @@ def summarise(
     }
     for metric in ("acc", "nmi"):
         for o in fitted if metric in runs else ():
-            # Over seeds and over runs of k-means.
+            # The variance over seeds plus the variance over runs of k-means.
             within = np.mean(_values(o.judged, f"{metric}_std") ** 2)
             stds[metric][o.name] = math.sqrt(within + np.var(runs[metric][o.name]))
     halves = {o.name: _masks_of_halves(o, n_features) for o in fitted}
@@ -70,13 +70,13 @@ def _values(results: Sequence[dict], name: str) -> np.ndarray:
 
 
 def _std(values: np.ndarray) -> float:
-    """Over the runs there are; NaN if that is one."""
+    """Return the standard deviation over the runs that succeeded; NaN for fewer than two."""
     there = values[~np.isnan(values)]
     return float(there.std()) if there.size > 1 else math.nan
 
 
 def _masks_of_halves(outcome: Outcome, n_features: int) -> np.ndarray:
-    """What was kept on every half-sample that could be fitted."""
+    """Return a mask of the selected features for every half-sample that did not fail."""
     kept = [half["features"] for half in outcome.halves if "features" in half]
     masks = np.zeros((len(kept), n_features), dtype=bool)
     for mask, features in zip(masks, kept, strict=True):
@@ -91,7 +91,7 @@ def _stability(masks: np.ndarray) -> StabilityEstimate:
 
 
 def _agreement(a: Outcome, b: Outcome, n_features: int) -> float:
-    """The mean over pairs of fits; a method with itself, over pairs of different seeds."""
+    """Return the mean over pairs of fits; for one method, over pairs of different seeds."""
     if any("error" in fit for fit in (*a.fits, *b.fits)):
         return math.nan
     values = [

@@ -1,4 +1,4 @@
-"""The computations that a comparison is made of, each kept by itself."""
+"""The single computations of a comparison; the result of each is stored separately."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import numpy as np
 from tensift._version import __version__
 from tensift.comparison._limit import OverLimit, time_limit
 from tensift.comparison._methods import Method
-from tensift.metrics import evaluate_selection, redundancy
-from tensift.metrics._reconstruction import Reconstruction
-from tensift.selectors import TensorSelector
+from tensift.metrics import Reconstruction, evaluate_selection, redundancy
+from tensift.selection import TensorSelector
 
 __all__ = ["LABELLED", "Fit", "HalfSample", "Judgement", "Memory", "Samples", "Task"]
 
@@ -27,18 +26,18 @@ LABELLED = ("acc", "nmi", "silhouette", "poc")
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The data, what a feature is, and the labels, which only a `Judgement` reads."""
+    """The data, the feature mode, and the labels, which only `Judgement` reads."""
 
     data: np.ndarray
     feature_mode: int | None
     labels: np.ndarray | None = None
 
     def compute(self, task: Task) -> Result:
-        """What `run_cells` calls, also in other processes."""
+        """Compute one task; `run_cells` calls this, also in other processes."""
         return task.compute(self)
 
     def checksum(self) -> str:
-        """Of all that a fit depends on: not of the labels."""
+        """Return a checksum of what a fit depends on, which excludes the labels."""
         digest = hashlib.sha256(f"{self.data.dtype.str} {self.data.shape}".encode())
         for sample in self.data:
             digest.update(sample.tobytes())
@@ -46,7 +45,7 @@ class Samples:
 
 
 class Task(Protocol):
-    """A cell of `run_cells` that is told the data when it is computed."""
+    """A cell of `run_cells` that gets the samples when it is computed."""
 
     @property
     def key(self) -> str: ...
@@ -59,7 +58,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class _Fitting(ABC):
-    """A fit of a method, from a seed; a failure is a result too."""
+    """A fit of a method with a seed. A failure is stored as a result too."""
 
     method: Method
     checksum: str
@@ -69,7 +68,7 @@ class _Fitting(ABC):
 
     @property
     def key(self) -> str:
-        """All that the result depends on."""
+        """Everything that the result depends on."""
         settings = [*self.method.identity, *self._settings()]
         return json.dumps([self.kind, __version__, self.checksum, *settings])
 
@@ -78,11 +77,11 @@ class _Fitting(ABC):
 
     @property
     def group(self) -> object:
-        """Those that take about as long."""
+        """Tasks of one group take similar time."""
         return self.method.name, self.kind
 
     def compute(self, samples: Samples) -> Result:
-        """The result, or why there is none."""
+        """Return the result, or why there is none."""
         try:
             return self._compute(samples)
         except OverLimit:
@@ -97,17 +96,16 @@ class _Fitting(ABC):
         selector = self.method.seeded(self.seed)
         with time_limit(self.limit):
             selector.fit(data)
-            selector.ranking_  # noqa: B018  (some solve when a result is first read)
         return selector
 
     @abstractmethod
     def _compute(self, samples: Samples) -> Result:
-        """The result, if nothing goes wrong."""
+        """Return the result; may raise."""
 
 
 @dataclass(frozen=True)
 class Fit(_Fitting):
-    """On all samples: what is selected, and how long it takes."""
+    """A fit on all samples: which features it selects, and how long it takes."""
 
     with_scores: bool
     kind: ClassVar[str] = "fit"
@@ -126,12 +124,12 @@ class Fit(_Fitting):
 
 @dataclass(frozen=True)
 class Memory(_Fitting):
-    """On all samples once more, since keeping account of memory takes time."""
+    """A second fit on all samples, because tracing memory would slow down the timed one."""
 
     kind: ClassVar[str] = "memory"
 
     def _compute(self, samples: Samples) -> Result:
-        # Whoever traces already is not disturbed but for the peak.
+        # If the caller already traces memory, go on tracing afterwards; only its peak is reset.
         tracing = tracemalloc.is_tracing()
         if not tracing:
             tracemalloc.start()
@@ -148,7 +146,7 @@ class Memory(_Fitting):
 
 @dataclass(frozen=True)
 class HalfSample(_Fitting):
-    """On one half of the samples, judged on the other half."""
+    """A fit on one half of the samples, judged on the other half."""
 
     place: int
     shuffle: int
@@ -172,7 +170,7 @@ class HalfSample(_Fitting):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A selection by the labels, which the method has not seen."""
+    """Judge a selection by the labels, which the method has not seen."""
 
     features: tuple[int, ...]
     checksum: str
@@ -182,16 +180,16 @@ class Judgement:
 
     @property
     def key(self) -> str:
-        """All that the result depends on."""
+        """Everything that the result depends on."""
         return json.dumps(["labels", __version__, *vars(self).values()])
 
     @property
     def group(self) -> object:
-        """All judgements take about as long."""
+        """All judgements take similar time."""
         return "labels"
 
     def compute(self, samples: Samples) -> Result:
-        """Means and spreads of the metrics that need labels."""
+        """Return means and standard deviations of the metrics that need labels."""
         assert samples.labels is not None
         found = evaluate_selection(
             samples.data,
@@ -207,7 +205,7 @@ class Judgement:
 
 
 def _kept(selector: TensorSelector) -> list[int]:
-    """The selected features, best first."""
+    """Return the selected features, best first."""
     count = int(selector.get_support().sum())
-    features: list[int] = np.asarray(selector.ranking_)[:count].tolist()
+    features: list[int] = np.asarray(selector.order_)[:count].tolist()
     return features

@@ -9,12 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from tensift._utils.arrays import as_array
+
 __all__ = ["TensorDataset"]
 
 
 @dataclass(frozen=True, eq=False)
 class TensorDataset:
     """A data tensor, samples first, with what is known about it.
+
+    Pass it where samples are expected: ``selector.fit(dataset)`` is ``selector.fit(dataset.data)``.
+    Its ``feature_mode`` is only a note; estimators have a parameter of that name.
 
     Parameters
     ----------
@@ -59,7 +64,7 @@ class TensorDataset:
     coords: dict[str, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
-        data = np.asanyarray(self.data)
+        data = as_array(self.data, "data")
         self._set("data", data)
         if data.dtype.kind not in "biufc":
             raise ValueError(f"data must be numbers; got an array of dtype {data.dtype}")
@@ -95,6 +100,27 @@ class TensorDataset:
         return indices.astype(np.intp)
 
     @property
+    def __tensift_samples__(self) -> np.ndarray:
+        """The samples, for functions that read them in chunks."""
+        return self.data
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.data, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the data, (n, d_1, ..., d_m)."""
+        return tuple(int(size) for size in self.data.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the data."""
+        return self.data.dtype
+
+    @property
     def n_samples(self) -> int:
         """The number of samples n."""
         return int(self.data.shape[0])
@@ -119,7 +145,7 @@ class TensorDataset:
 
 
 def _checked_labels(labels: Any, n_samples: int) -> np.ndarray:
-    labels = np.asarray(labels)
+    labels = np.asarray(as_array(labels, "labels"))
     # MATLAB knows no vectors: labels arrive as one column or one row.
     if labels.ndim == 2 and 1 in labels.shape:
         labels = labels.ravel()

@@ -1,4 +1,4 @@
-"""Real data that need no download."""
+"""A real dataset that needs no download."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["load_digits"]
 def load_digits() -> TensorDataset:
     """Handwritten digits, 1797 images of 8 x 8 pixels in ten classes.
 
-    The images come with scikit-learn, as ``sklearn.datasets.load_digits``.
+    The images are part of scikit-learn (``sklearn.datasets.load_digits``).
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""MATLAB's files, versions 5 to 7 (later ones are HDF5).
+"""Read MATLAB files of versions 5 to 7 (later ones are HDF5).
 
-The format is read here rather than by SciPy, whose reader can take the interpreter down on a
-damaged file and does not list files that hold string objects, as the paper's do.
+We do not use SciPy's reader. It can crash the interpreter on a damaged file, and it does not list
+files with string objects, such as the paper's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["open_mat5"]
 _MATRIX, _COMPRESSED = 14, 15
 _CHAR, _OPAQUE = 4, 17
 _KINDS = {1: "cell", 2: "struct", 3: "object", _CHAR: "char", 5: "sparse", _OPAQUE: "object"}
-# Array classes, and the types in which their values may be stored to save space.
+# The classes of arrays, and the types in which values may be stored to save space.
 _CLASS_TYPES = {
     6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8",
 }  # fmt: skip
@@ -32,13 +32,13 @@ _STORED_TYPES = {
     16: "u1", 17: "u2",
 }  # fmt: skip
 _COMPLEX_FLAG = 0x0800
-# Names have at most 63 characters and arrays few axes: a variable's header ends before this.
+# A variable's header is shorter than this: names have at most 63 characters, arrays few axes.
 _HEADER_SIZE = 4096
 
 
 @dataclass(frozen=True)
 class _Variable:
-    """One variable: what its header says, and where in the file its values are."""
+    """One variable: its header, and where its values are in the file."""
 
     name: str
     array_class: int
@@ -63,7 +63,7 @@ def open_mat5(path: Path) -> Contents:
     with damaged_file(path, "MATLAB"), open(path, "rb") as stream:
         variables = {variable.name: variable for variable in _list_variables(stream)}
         tensor_type = _read_tensor_type(path, variables)
-    # The workspace, where string objects live, is the one variable without a name.
+    # The variable without a name is the workspace, which contains the string objects.
     variables.pop("", None)
     arrays = {
         name: StoredArray(
@@ -89,7 +89,7 @@ class _MatLoader:
 
 
 def _list_variables(stream: IO[bytes]) -> list[_Variable]:
-    """Walk the file's top level, reading no more of each variable than its header."""
+    """List the variables of the file, reading only the header of each."""
     marker = stream.read(128)[126:]
     if marker not in (b"IM", b"MI"):
         raise ValueError("no byte order in the header")
@@ -109,7 +109,7 @@ def _list_variables(stream: IO[bytes]) -> list[_Variable]:
             front = zlib.decompressobj().decompress(front, _HEADER_SIZE)
             element = struct.unpack_from(order + "I", front)[0]
         else:
-            # The same layout for both: a matrix with its tag before it.
+            # Compressed variables begin with the tag of the matrix: add one for the same layout.
             front = bytes(8) + front
         if element != _MATRIX:
             raise ValueError(f"unknown element type {element}")
@@ -129,7 +129,7 @@ def _parse_header(
         _, raw, values_at = _parse_element(front, values_at, order)
         shape = struct.unpack(f"{order}{len(raw) // 4}i", raw)
         if min(shape, default=-1) < 0:
-            raise ValueError(f"a variable with the impossible shape {shape}")
+            raise ValueError(f"a variable has the impossible shape {shape}")
     _, name, values_at = _parse_element(front, values_at, order)
     return _Variable(
         name.decode("latin-1"),
@@ -145,9 +145,9 @@ def _parse_header(
 
 
 def _parse_element(data: bytes, position: int, order: str) -> tuple[int, bytes, int]:
-    """One sub-element's type and bytes, and where the next begins.
+    """Return the type and the bytes of a sub-element, and where the next one begins.
 
-    Up to four bytes are packed into the tag itself, with their number in its upper half.
+    Up to four bytes can be stored in the tag itself, with their number in its upper half.
     """
     kind, size = struct.unpack_from(order + "II", data, position)
     if kind >> 16:
@@ -165,7 +165,7 @@ def _parse_element(data: bytes, position: int, order: str) -> tuple[int, bytes, 
 def _load_values(path: Path, variable: _Variable) -> np.ndarray:
     count = math.prod(variable.shape)
     n_parts = 2 if variable.is_complex else 1
-    # Values may be stored in a narrower type than their class, never in a wider one.
+    # Values may be stored in a smaller type than their class, but never in a larger one.
     width = np.dtype(_CLASS_TYPES.get(variable.array_class, "u2")).itemsize
     body = _read_body(path, variable, at_most=_HEADER_SIZE + n_parts * (width * count + 16))
     parts = []
@@ -174,7 +174,7 @@ def _load_values(path: Path, variable: _Variable) -> np.ndarray:
         kind, raw, position = _parse_element(body, position, variable.order)
         values = np.frombuffer(raw, dtype=variable.order + _STORED_TYPES[kind])
         if len(values) != count:
-            raise ValueError(f"{len(values)} values for the shape {variable.shape}")
+            raise ValueError(f"{len(values)} values do not fit the shape {variable.shape}")
         parts.append(values)
     values = parts[0] + 1j * parts[1] if variable.is_complex else parts[0]
     if variable.dtype is not None:
@@ -183,7 +183,10 @@ def _load_values(path: Path, variable: _Variable) -> np.ndarray:
 
 
 def _read_body(path: Path, variable: _Variable, at_most: int) -> bytes:
-    """A variable, its tag first, decompressed if need be but never beyond what it can hold."""
+    """Return the bytes of a variable, beginning with its tag.
+
+    Decompression stops at `at_most` bytes, so a small file cannot fill the memory.
+    """
     with open(path, "rb") as stream:
         stream.seek(variable.position)
         body = stream.read(variable.size)
@@ -197,9 +200,9 @@ def _read_body(path: Path, variable: _Variable, at_most: int) -> bytes:
 
 
 def _read_tensor_type(path: Path, variables: dict[str, _Variable]) -> str | None:
-    """The paper's ``tensor_type``, also where it is a MATLAB string object.
+    """Return the paper's ``tensor_type``, also if it is a MATLAB string object.
 
-    The text of such objects stands as UTF-16 in the file's workspace.
+    The text of such objects is stored as UTF-16 in the file's workspace.
     """
     variable = variables.get("tensor_type")
     texts = [variables[name] for name in ("tensor_type", "") if name in variables]

@@ -1,4 +1,4 @@
-"""NumPy's own files: ``.npy`` and ``.npz``. Nothing is ever unpickled."""
+"""Read NumPy's files, ``.npy`` and ``.npz``. Nothing is ever unpickled."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import IO
 
 import numpy as np
 
+from tensift.datasets._foreign_files import refuse_foreign
 from tensift.datasets._stored import Contents, StoredArray, damaged_file
 
 __all__ = ["open_npy", "open_npz"]
 
-# From this size on an .npy file is mapped into memory rather than read.
+# An .npy file of at least this size is memory-mapped, not read.
 _MAP_FROM_BYTES = 64 * 2**20
 
 
@@ -32,7 +33,7 @@ def open_npy(path: Path) -> Contents:
     if not dtype.hasobject and stored.n_bytes > held:
         raise ValueError(
             f"{path}: truncated npy file (shape {shape} of {dtype} needs {stored.n_bytes} bytes, "
-            f"{held} are there)"
+            f"the file has {held})"
         )
     return Contents("npy", {"data": stored})
 
@@ -41,13 +42,16 @@ def open_npz(path: Path) -> Contents:
     """List the arrays of a ``.npz`` file."""
     arrays = {}
     with damaged_file(path, "npz"), zipfile.ZipFile(path) as archive:
-        for member in archive.namelist():
+        names = tuple(archive.namelist())
+        for member in names:
             if member.endswith(".npy"):
                 with archive.open(member) as stream:
                     shape, dtype = _read_header(stream)
                 arrays[member.removesuffix(".npy")] = StoredArray(
                     shape, dtype, _NpzLoader(path, member)
                 )
+    if not arrays:
+        refuse_foreign(path, b"", names)
     return Contents("npz", arrays)
 
 
@@ -64,7 +68,7 @@ class _NpzLoader:
             archive.open(self.member) as stream,
         ):
             array: np.ndarray = np.lib.format.read_array(stream, allow_pickle=False)
-            # Reading to the end makes the archive check its checksum.
+            # zipfile checks the checksum only when everything has been read.
             stream.read()
             return array
 
@@ -76,5 +80,5 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     elif version == (2, 0):
         shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
     else:
-        raise ValueError(f"npy format version {version} holds records, not a plain array")
+        raise ValueError(f"npy format version {version} is for records, not for plain arrays")
     return shape, dtype

@@ -1,4 +1,4 @@
-"""The paper's datasets, from files the user has: they are not ours to hand out."""
+"""Read the paper's datasets from the user's files; we may not distribute them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _PaperFile:
     sha256: str
     dims: tuple[str, str]
     feature_mode: int | None = None
-    # Arrays of the file that name the indices of a mode.
+    # Pairs of a mode and the array in the file that names its indices.
     names: tuple[tuple[str, str], ...] = ()
 
 
@@ -106,7 +106,7 @@ _PAPER_FILES = {
 
 
 def list_paper() -> dict[str, tuple[int, ...]]:
-    """Name the paper's datasets that :func:`fetch_paper` knows, with their shapes.
+    """Return the names and shapes of the paper's datasets, for :func:`fetch_paper`.
 
     Returns
     -------
@@ -123,28 +123,28 @@ def list_paper() -> dict[str, tuple[int, ...]]:
 
 
 def fetch_paper(name: str) -> TensorDataset:
-    """Read one of the paper's datasets from the user's own copy.
+    """Read one of the paper's datasets from your own copy.
 
-    The file is looked for in the folder that the environment variable ``TENSIFT_DATA``
-    names, then in the cache folder: ``TENSIFT_CACHE``, or the system's usual place for caches
-    (``~/.cache/tensift`` on Linux). Its SHA-256 must be that of the file the library was
-    checked against.
+    It searches the folder in the environment variable ``TENSIFT_DATA``, then the cache folder:
+    ``TENSIFT_CACHE``, or the usual place of the system (``~/.cache/tensift`` on Linux). The
+    SHA-256 of the file must be that of the file with which the library was tested.
 
     Parameters
     ----------
     name : str
-        A name of :func:`list_paper`, in any case. ``UCIHAR_rebuilt_from_HAPT`` is computed
-        from raw recordings of the same people and close to, not equal to, the paper's UCIHAR.
+        A name from :func:`list_paper`, in upper or lower case. ``UCIHAR_rebuilt_from_HAPT`` is
+        computed from raw recordings of the same people. It is close to the paper's UCIHAR, but
+        not equal.
 
     Returns
     -------
     TensorDataset
-        The data as stored, samples first; slice-wise sets have ``feature_mode=0``.
+        The data as stored, samples first. Slice-wise datasets have ``feature_mode=0``.
 
     Raises
     ------
     FileNotFoundError
-        If the file is in neither folder; the message says what to put where.
+        If the file is in neither folder. The message says where to put it.
     ValueError
         If the name is unknown or the file is not the expected one.
 
@@ -181,8 +181,8 @@ def _find(name: str, file: str) -> Path:
         if (folder / file).is_file():
             return folder / file
     raise FileNotFoundError(
-        f"{name} is not distributed with tensift: put its file {file!r} into {folders[-1]}, "
-        "or name the folder that has it in the environment variable TENSIFT_DATA"
+        f"{name} is not distributed with tensift; put its file {file!r} into {folders[-1]}, or "
+        "set the environment variable TENSIFT_DATA to the folder that contains it"
     )
 
 

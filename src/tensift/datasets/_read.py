@@ -1,14 +1,16 @@
-"""Read a data tensor from a file, whatever its format, without running anything in it."""
+"""Read a data tensor from a file of any supported format, without executing anything in it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tensift.datasets._dataset import TensorDataset
+from tensift.datasets._foreign_files import describe_folder, refuse_foreign
 from tensift.datasets._hdf5_files import open_hdf5
 from tensift.datasets._matlab_files import open_mat5
 from tensift.datasets._numpy_files import open_npy, open_npz
@@ -19,7 +21,7 @@ __all__ = ["read_tensor"]
 
 _DATA_NAMES = ("data", "X")
 _LABEL_NAMES = ("labels", "label", "y")
-# Names with a meaning of their own: never taken for the data.
+# These names have another meaning, so they are never the data.
 _OTHER_NAMES = ("dims", "informative", "feature_mode", "DiscFea", "tensor_size", "tensor_based")
 _BINARY_SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
 
@@ -30,38 +32,46 @@ def read_tensor(
     variable: str | None = None,
     labels: Any = None,
     sample_axis: int | None = None,
+    header: bool | None = None,
+    columns: Sequence[str | int] | None = None,
+    drop: Sequence[str | int] | None = None,
 ) -> TensorDataset:
-    """Read a data tensor, with its labels and names where the file has them.
+    """Read a data tensor, and its labels and names if the file has them.
 
-    The format is told by the file's content. Nothing in a file is ever executed or unpickled,
-    and an array that would not fit into memory is refused before it is loaded.
+    The content of the file decides its format, not its suffix. Nothing in a file is ever executed
+    or unpickled. An array that does not fit into memory is refused before it is loaded.
 
     Parameters
     ----------
     path : str or path
         The file:
 
-        - ``.npy``: one array; a large one is mapped into memory, read-only.
-        - ``.npz``: the tensor as ``data``, ``X`` or the only array of two or more axes.
-          Optional beside it: ``labels`` (or ``label``, ``y``), ``dims`` (the m names of the
+        - ``.npy``: one array. A large one is memory-mapped, read-only.
+        - ``.npz``: the tensor as ``data``, ``X`` or the only array with two or more axes.
+          Optional arrays: ``labels`` (or ``label``, ``y``), ``dims`` (the m names of the
           feature modes), ``coords_<dim>`` (the names along the mode ``<dim>``),
           ``informative`` (flat C-order feature indices) and ``feature_mode`` (an integer).
-        - MATLAB ``.mat``, also version 7.3 (which needs h5py): tensor and labels are named as
-          in ``.npz``. The paper's ``tensor_type`` ("slice-wise" sets ``feature_mode=0``) and
-          ``DiscFea`` (the informative features, counted from 1 down the columns) are
-          understood.
-        - HDF5 (needs h5py): all names as in ``.npz``.
-        - ``.csv``, ``.tsv`` and other delimited text: a row a sample, a column a feature. A
-          first line that is not all numbers names the columns.
+        - MATLAB ``.mat``, also version 7.3 (which needs h5py): tensor and labels have the same
+          names as in ``.npz``. The paper's ``tensor_type`` ("slice-wise" sets
+          ``feature_mode=0``) and ``DiscFea`` (the informative features, counted from 1 down the
+          columns) are read too.
+        - HDF5 (needs h5py): all names are the same as in ``.npz``.
+        - ``.csv``, ``.tsv`` and other delimited text: one row per sample, one column per
+          feature. The first line may name the columns.
     variable : str, optional
-        Which array is the tensor, where the file holds several.
+        The array to read, if the file contains several.
     labels : str, path or array-like of shape (n,), optional
-        The labels themselves, the name of the array or column that holds them, or a file of
-        them (``.npy``, or text with one label a line). By default what the file itself calls
-        ``labels``, ``label`` or ``y``.
+        The labels, the name of their array or column, or a file with them (``.npy``, or text
+        with one label per line). By default the array or column ``labels``, ``label`` or ``y``.
     sample_axis : int, optional
-        The axis of the stored array that counts the samples. By default the first; in MATLAB
-        files the last, as in the paper's.
+        The axis of the samples in the stored array. By default the first; in MATLAB files the
+        last, as in the paper's files.
+    header : bool, optional
+        Tables only: whether the first line names the columns. By default its cells are compared
+        with the columns below; an unclear case is an error.
+    columns, drop : sequence of str or int, optional
+        Tables only: the columns to read, and those to leave out. Give names, or positions counted
+        from 0.
 
     Returns
     -------
@@ -73,14 +83,15 @@ def read_tensor(
     OSError
         If there is no such file or it cannot be opened.
     ValueError
-        If the file is damaged, or what it holds is not the tensor asked for.
+        If the file is damaged, or does not contain such a tensor.
     ImportError
         If an HDF5 file is read without h5py.
 
     Notes
     -----
-    HDF5 files are parsed by the HDF5 library, which text of variable length in a corrupted
-    file can crash: read HDF5 with such text from sources you trust.
+    Only the given file is read. HDF5 arrays that keep their values in other files, links to other
+    files, and virtual datasets with sources outside the file are refused, and so are arrays with
+    missing values (``_FillValue``) or packed ones (``scale_factor``), as NetCDF has them.
 
     Examples
     --------
@@ -99,11 +110,17 @@ def read_tensor(
     >>> folder.cleanup()
     """
     path = Path(path)
-    contents = _open(path)
+    contents = open_tensor_file(path)
+    options = {"header": header, "columns": columns, "drop": drop}
+    given = {name: value for name, value in options.items() if value is not None}
     if contents is None:
-        return _read_text_tensor(path, variable, labels, sample_axis)
+        return _read_text_tensor(path, variable, labels, sample_axis, given)
+    if given:
+        raise ValueError(
+            f"{path}: {next(iter(given))} is for tables in text files; this is {contents.format}"
+        )
 
-    name = _choose_tensor(path, contents, variable)
+    name = choose_tensor(path, contents, variable)
     tensor = _load(path, name, contents.arrays[name])
     default_axis = -1 if contents.from_matlab else 0
     data = _samples_first(path, tensor, default_axis if sample_axis is None else sample_axis)
@@ -122,10 +139,10 @@ def read_tensor(
     )
 
 
-def _open(path: Path) -> Contents | None:
-    """List what a binary file holds; None for text. The first bytes decide, not the suffix."""
+def open_tensor_file(path: Path) -> Contents | None:
+    """List the arrays of a binary file; None for text. The first bytes decide, not the suffix."""
     if path.is_dir():
-        raise IsADirectoryError(f"{path}: a folder, not a file")
+        raise IsADirectoryError(f"{path}: {describe_folder(path)}")
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if not path.is_file():
@@ -142,9 +159,8 @@ def _open(path: Path) -> Contents | None:
         return open_mat5(path)
     if b"\x89HDF\r\n\x1a\n" in (head[:8], head[512:520]) or head.startswith(b"MATLAB 7.3"):
         return open_hdf5(path, from_matlab=head.startswith(b"MATLAB 7.3"))
+    refuse_foreign(path, head)
     suffix = path.suffix.lower()
-    if head.startswith(b"\x80"):
-        raise ValueError(f"{path}: a Python pickle, which is never loaded; save it with numpy.save")
     if b"\x00" in head or suffix in _BINARY_SUFFIXES:
         raise ValueError(
             f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5 or delimited text)"
@@ -153,15 +169,20 @@ def _open(path: Path) -> Contents | None:
 
 
 def _read_text_tensor(
-    path: Path, variable: str | None, labels: Any, sample_axis: int | None
+    path: Path,
+    variable: str | None,
+    labels: Any,
+    sample_axis: int | None,
+    options: dict[str, Any],
 ) -> TensorDataset:
     if variable is not None:
-        raise ValueError(f"{path}: variable={variable!r} given, but a text file is one table")
+        raise ValueError(f"{path}: variable={variable!r} was given, but a text file is one table")
     from_file = _is_label_file(labels)
     column = labels if isinstance(labels, str) and not from_file else None
-    # Labels from elsewhere leave a column called "label" among the features.
+    # If the labels come from elsewhere, a column called "label" is a feature.
     names_to_try = _LABEL_NAMES if labels is None else ()
-    table, names, label_values = read_table(path, column, names_to_try)
+    read = read_table(path, column, names_to_try, **options)
+    table, names, label_values = read.data, read.names, read.labels
     if labels is not None and column is None:
         label_values = _read_label_file(Path(labels)) if from_file else np.asarray(labels)
     data = _samples_first(path, table, 0 if sample_axis is None else sample_axis)
@@ -176,7 +197,8 @@ def _read_text_tensor(
     )
 
 
-def _choose_tensor(path: Path, contents: Contents, variable: str | None) -> str:
+def choose_tensor(path: Path, contents: Contents, variable: str | None) -> str:
+    """Return the name of the array to read: `variable`, or the only one that can be the tensor."""
     arrays = contents.arrays
     if variable is not None:
         if variable not in arrays:
@@ -194,15 +216,27 @@ def _choose_tensor(path: Path, contents: Contents, variable: str | None) -> str:
         and stored.is_numeric
         and sum(size != 1 for size in stored.shape) >= (2 if contents.from_matlab else 0)
     ]
-    # Vectors beside one tensor are no rivals to it.
+    # If there is a tensor, vectors are something else.
     tensors = [name for name in candidates if len(arrays[name].shape) > 1] or candidates
     if len(tensors) == 1:
         return tensors[0]
     if not tensors:
+        for name, stored in arrays.items():
+            if stored.refusal:
+                check_readable(path, name, stored)
         held = ", ".join(f"{name} ({stored.kind})" for name, stored in arrays.items())
         raise ValueError(f"{path}: no array of numbers; the file holds {held or 'nothing'}")
     shapes = ", ".join(f"{name} {arrays[name].shape}" for name in tensors)
-    raise ValueError(f"{path}: several arrays, choose one with variable=: {shapes}")
+    raise ValueError(f"{path}: the file has several arrays, choose one with variable=: {shapes}")
+
+
+def check_readable(path: Path, name: str, stored: StoredArray) -> None:
+    """Raise ValueError if an array must not be loaded, or does not contain numbers."""
+    if stored.refusal:
+        raise ValueError(f"{path}: {name!r} {stored.refusal}")
+    if not stored.is_numeric:
+        kind = stored.kind if stored.dtype is None else f"array of {stored.dtype}"
+        raise ValueError(f"{path}: {name!r} is not an array of numbers but a {kind}")
 
 
 def _load(path: Path, name: str, stored: StoredArray) -> np.ndarray:
@@ -211,16 +245,14 @@ def _load(path: Path, name: str, stored: StoredArray) -> np.ndarray:
             f"{path}: array {name!r} holds Python objects, which are never unpickled; "
             "save an array of numbers"
         )
-    if not stored.is_numeric:
-        kind = stored.kind if stored.dtype is None else f"array of {stored.dtype}"
-        raise ValueError(f"{path}: {name!r} is not an array of numbers but a {kind}")
+    check_readable(path, name, stored)
     if len(stored.shape) < 2:
         raise ValueError(
             f"{path}: array {name!r} has {len(stored.shape)} axes; a tensor has one for the "
             "samples and at least one for the features"
         )
     if 0 in stored.shape:
-        raise ValueError(f"{path}: array {name!r} of shape {stored.shape} has nothing in it")
+        raise ValueError(f"{path}: array {name!r} is empty (shape {stored.shape})")
     require_memory(path, name, stored)
     return stored.load()
 
@@ -256,10 +288,13 @@ def _find_labels(
 
 
 def _load_side_array(path: Path, name: str, stored: StoredArray) -> np.ndarray:
-    """Load what stands beside the tensor: numbers or text, never objects."""
-    # h5py's text has an object dtype too, marked by its metadata.
-    if stored.dtype is None or (stored.dtype.hasobject and stored.dtype.metadata is None):
-        raise ValueError(f"{path}: {name!r} is neither numbers nor text; give labels= yourself")
+    """Load an array other than the tensor: numbers or text, never objects."""
+    if stored.refusal:
+        raise ValueError(f"{path}: {name!r} {stored.refusal}")
+    if stored.dtype is None or stored.dtype.hasobject:
+        raise ValueError(
+            f"{path}: {name!r} is neither numbers nor text; pass the labels as labels="
+        )
     require_memory(path, name, stored)
     return stored.load()
 
@@ -269,12 +304,12 @@ def _is_label_file(labels: Any) -> bool:
 
 
 def _read_label_file(path: Path) -> np.ndarray:
-    contents = _open(path)
+    contents = open_tensor_file(path)
     if contents is None:
         return read_label_list(path)
     if len(contents.arrays) != 1:
         raise ValueError(
-            f"{path}: a file of labels holds one array, this one {len(contents.arrays)}"
+            f"{path}: a file of labels must contain one array; this one has {len(contents.arrays)}"
         )
     ((name, stored),) = contents.arrays.items()
     return _load_side_array(path, name, stored).ravel()
@@ -286,7 +321,7 @@ def _check_label_count(
     if labels is None or labels.shape == (len(data),):
         return
     axes = [axis for axis, size in enumerate(stored.shape) if size == labels.size]
-    hint = f"; pass sample_axis={axes[0]} if that axis counts the samples" if axes else ""
+    hint = f"; pass sample_axis={axes[0]} if that is the axis of the samples" if axes else ""
     raise ValueError(
         f"{path}: {labels.size} labels for {len(data)} samples (stored shape {stored.shape}){hint}"
     )
@@ -319,14 +354,14 @@ def _read_informative(
     try:
         return np.ravel_multi_index(np.unravel_index(indices, shape, order="F"), shape)
     except ValueError:
-        raise ValueError(f"{path}: DiscFea names a feature outside the shape {shape}") from None
+        raise ValueError(f"{path}: DiscFea contains a feature outside the shape {shape}") from None
 
 
 def _read_names(
     path: Path, contents: Contents
 ) -> tuple[list[str] | None, dict[str, np.ndarray] | None]:
     arrays = contents.arrays
-    # Elsewhere a variable of that name may be anything, most often a list of sizes.
+    # In other files "dims" may be anything, most often a list of sizes.
     if "dims" not in arrays or contents.from_matlab or arrays["dims"].is_numeric:
         return None, None
     dims = [_decoded(dim) for dim in _load_side_array(path, "dims", arrays["dims"]).ravel()]

@@ -1,9 +1,10 @@
-"""What a file holds, known before any of it is loaded."""
+"""Describe the arrays of a file before any is loaded."""
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,15 +13,34 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Contents", "StoredArray", "damaged_file", "require_memory"]
+__all__ = [
+    "Contents",
+    "RefusedFile",
+    "StoredArray",
+    "available_memory",
+    "damaged_file",
+    "require_memory",
+]
+
+
+# The memory of this control group: its folder, and the files of its limit and of what is used.
+_CONTROL_GROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
+
+
+class RefusedFile(ValueError):
+    """A file is whole, but must not be read; the message says why."""
 
 
 @dataclass(frozen=True)
 class StoredArray:
     """One array of a file: its shape, its type, and how to load it.
 
-    ``dtype`` is None where the entry is not a plain array; ``kind`` then says what it is.
-    ``mapped`` marks an array that loads as a memory map, whatever its size.
+    ``dtype`` is None if the entry is not a plain array; ``kind`` then says what it is. ``mapped``
+    means that it is loaded as a memory map, so its size does not matter. ``refusal`` says why the
+    array must not be loaded, if so.
     """
 
     shape: tuple[int, ...]
@@ -28,6 +48,7 @@ class StoredArray:
     load: Callable[[], np.ndarray]
     kind: str = "array"
     mapped: bool = False
+    refusal: str = ""
 
     @property
     def is_numeric(self) -> bool:
@@ -36,16 +57,17 @@ class StoredArray:
 
     @property
     def n_bytes(self) -> int:
-        """The memory the loaded array takes (a Python integer: no overflow)."""
+        """The size of the loaded array in bytes (a Python integer, so it cannot overflow)."""
         return math.prod(self.shape) * (self.dtype.itemsize if self.dtype is not None else 0)
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The arrays of one file, and the habits of its format.
+    """The arrays of one file, and the conventions of its format.
 
-    ``from_matlab`` means: samples last, no vectors (labels are a column), features counted
-    from 1 down the columns. ``tensor_type`` is the paper's ``tensor_type``, where readable.
+    ``from_matlab`` means that samples are last, labels are a column (MATLAB has no vectors), and
+    features are counted from 1 down the columns. ``tensor_type`` is the paper's variable of that
+    name, if it can be read.
     """
 
     format: str
@@ -56,12 +78,18 @@ class Contents:
 
 @contextmanager
 def damaged_file(path: Path, format: str) -> Iterator[None]:
-    """Turn whatever a parser raises on a damaged file into one line that names the file."""
+    """Turn any error of a parser into one line that names the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    # Parsers meet hostile bytes here: each library raises its own kinds, none of them promised.
+    except RefusedFile:
+        raise
+    except MemoryError:
+        raise RefusedFile(
+            f"{path}: not enough memory to read it; use a computer with more, or part of the data"
+        ) from None
+    # Catch everything: on damaged files each library raises its own, undocumented errors.
     except Exception as error:
         lines = str(error).splitlines()
         reason = lines[0] if lines and lines[0] else type(error).__name__
@@ -69,17 +97,51 @@ def damaged_file(path: Path, format: str) -> Iterator[None]:
 
 
 def require_memory(path: Path, name: str, stored: StoredArray) -> None:
-    """Refuse an array that cannot fit: a few bytes of header can promise any size."""
-    available = _available_memory()
+    """Raise ValueError if an array does not fit into memory; a header can claim any size."""
+    available = available_memory()
     if not stored.mapped and available is not None and stored.n_bytes > available:
         raise ValueError(
-            f"{path}: array {name!r} of shape {stored.shape} would take "
-            f"{stored.n_bytes / 2**30:.3g} GiB, and {available / 2**30:.3g} GiB of memory are free"
+            f"{path}: array {name!r} of shape {stored.shape} needs "
+            f"{stored.n_bytes / 2**30:.3g} GiB, but only {available / 2**30:.3g} GiB are free"
         )
 
 
-def _available_memory() -> int | None:
-    """Free memory in bytes, None on a system that does not tell."""
+def available_memory() -> int | None:
+    """Return the free memory in bytes, within limits; None if the system does not report it."""
+    known = [_free_memory(), _left_of_process_limit(), _left_of_container_limit()]
+    return min((max(0, left) for left in known if left is not None), default=None)
+
+
+def _left_of_process_limit() -> int | None:
+    """Return what ``ulimit -v`` leaves; None without such a limit."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        with open("/proc/self/statm", encoding="ascii") as stream:
+            return limit - int(stream.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        return None
+
+
+def _left_of_container_limit() -> int | None:
+    """Return what the control group of a container or job leaves; None without a limit."""
+    for folder, limit, used in _CONTROL_GROUPS:
+        try:
+            most = int((folder / limit).read_text(encoding="ascii"))
+            taken = int((folder / used).read_text(encoding="ascii"))
+            stat = (folder / "memory.stat").read_text(encoding="ascii")
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+        # Cached files count as used, but the system takes their memory back when it needs it.
+        cached = re.search(r"^(?:total_)?inactive_file (\d+)$", stat, re.MULTILINE)
+        return most - taken + (int(cached[1]) if cached else 0)
+    return None
+
+
+def _free_memory() -> int | None:
     try:
         with open("/proc/meminfo", encoding="ascii") as stream:
             for line in stream:

@@ -1,4 +1,4 @@
-"""The paper's two synthetic datasets, at any size."""
+"""Generate the paper's two synthetic datasets, in any size."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def make_orbit(
     """Circular orbits in space, hidden among channels of noise.
 
     Every sample is a multi-channel series. Three channels are the coordinates of a point that
-    runs once around a circle about the origin; its radius is the class. All orbits begin in
-    the same direction and differ in their plane, which is uniform among the planes through
-    it. The other channels are noise without memory.
+    moves once around a circle about the origin. The radius of the circle is the class. All
+    orbits start in the same direction. Their planes are drawn uniformly among the planes that
+    contain this direction. The other channels are white noise.
 
     Parameters
     ----------
     n_samples : int, default=100
-        The number of samples, shared out evenly among the radii and ordered by class.
+        The number of samples, divided evenly among the radii and ordered by class.
     n_channels : int, default=9
         The number of channels, at least three.
     n_times : int, default=41
@@ -46,27 +46,27 @@ def make_orbit(
     noise : float, default=1
         The scale of the noise.
     informative : array-like of 3 ints, optional
-        The channels that carry the orbit; the last three unless told.
+        The channels with the orbit. By default the last three.
     style : {"paper", "file"}, default="paper"
-        Which of two accounts of this dataset to follow.
+        The version of this dataset.
 
-        - ``"paper"``: what the paper describes. Radii as given, Gaussian noise with mean 0 and
-          standard deviation ``noise``. The common direction of the start is random.
-        - ``"file"``: what the authors' published file shows. Radii divided by the largest, a
-          start in the direction (1, 2, 3), points that run over 2√10 radians, a little more
-          than a turn (the file does so at even steps in its first class only), and noise
-          that is *uniform* between ``-noise`` and a random end of each channel's own, so that
-          the channels of noise have different means and larger variances than the orbits. The
-          file's further division of each channel by its largest absolute value (at most
-          0.3 %) is left out, so the radii are exact.
+        - ``"paper"``: as the paper describes it. Radii are as given. Noise is Gaussian with mean
+          0 and standard deviation ``noise``. The common start direction is random.
+        - ``"file"``: as in the authors' published file. Radii are divided by the largest. The
+          start direction is (1, 2, 3). Orbits cover 2√10 radians, a little more than a turn (in
+          the file with even steps in the first class only). Noise is *uniform* between
+          ``-noise`` and a random upper end for each channel, so the noise channels have
+          different means, and larger variances than the orbits. The file also divides each
+          channel by its largest absolute value (at most 0.3 %). This is left out, so the radii
+          are exact.
     random_state : int, RandomState instance or None, default=None
         The seed.
 
     Returns
     -------
     TensorDataset
-        Data of shape ``(n_samples, n_channels, n_times)``, with ``feature_mode=0``; labels
-        count the radii from 0.
+        Data of shape ``(n_samples, n_channels, n_times)`` with ``feature_mode=0``. The label is
+        the index of the radius.
 
     Examples
     --------
@@ -83,7 +83,9 @@ def make_orbit(
     _check_counts(n_samples=n_samples, n_times=n_times)
     _check_style(style)
     if n_channels < 3:
-        raise ValueError(f"n_channels must be at least 3, for the orbit's; got {n_channels}")
+        raise ValueError(
+            f"n_channels must be at least 3, because the orbit needs three; got {n_channels}"
+        )
     class_radii = np.atleast_1d(np.asarray(radii, dtype=float))
     if class_radii.ndim != 1 or not np.all(np.isfinite(class_radii) & (class_radii > 0)):
         raise ValueError(f"radii must be a list of positive numbers; got {radii!r}")
@@ -92,7 +94,7 @@ def make_orbit(
         informative = range(n_channels - 3, n_channels)
     channels = _checked_indices("informative", informative, n_channels)
     if len(channels) != 3:
-        raise ValueError(f"informative must name 3 channels; got {len(channels)}")
+        raise ValueError(f"informative must contain 3 channels; got {len(channels)}")
 
     rng = check_random_state(random_state)
     if style == "paper":
@@ -107,7 +109,8 @@ def make_orbit(
         data = noise * rng.uniform(-1, ends, size=(n_samples, n_channels, n_times))
 
     labels = _even_labels(n_samples, len(class_radii))
-    # A plane through the start: its second axis is uniform on the circle square to it.
+    # A random plane that contains the start: its second axis is uniform on the circle
+    # perpendicular to the start.
     normals = rng.normal(size=(n_samples, 3))
     seconds = _unit(np.cross(normals, start))
     orbits = start[:, None] * np.cos(angles) + seconds[:, :, None] * np.sin(angles)
@@ -135,44 +138,42 @@ def make_array(
     complex_signal: bool = False,
     random_state: Any = None,
 ) -> TensorDataset:
-    """Echoes received by a planar radar array, a few units of which measure wrongly.
+    """Echoes at a planar radar array with a few faulty units.
 
-    Every sample is one echo: a value for each unit of the array, set by the phase of the wave
-    there. In the second half of the samples (class 1) the faulty units have an error in
-    phase.
+    Every sample is one echo: one value per unit of the array, which depends on the phase of the
+    wave there. In the second half of the samples (class 1), the faulty units have a phase error.
 
     Parameters
     ----------
     n_samples : int, default=100
-        The number of echoes; the first half (class 0) is free of errors.
+        The number of echoes. The first half (class 0) has no errors.
     shape : (int, int), default=(10, 10)
         Rows and columns of units, half a wavelength apart.
     n_faulty : int, default=4
-        How many neighbouring units are faulty, at a random place.
+        The number of faulty units, which are neighbours at a random place.
     faulty : array-like of int, optional
-        The faulty units themselves, as flat C-order indices, instead of ``n_faulty``.
+        The faulty units as flat C-order indices, instead of ``n_faulty``.
     error : float, default=10
         The largest error of a faulty unit, in degrees.
     noise : float, default=1
-        The standard deviation, in degrees, of the phase noise of every unit;
-        ``style="paper"`` only.
+        The standard deviation of the phase noise of every unit, in degrees. Only for
+        ``style="paper"``.
     max_angle : float, default=60
-        Directions lie within this many degrees of the array's axis, in both angles.
+        Both angles of a direction are at most this many degrees from the axis of the array.
     style : {"paper", "file"}, default="paper"
-        Which of two accounts of this dataset to follow.
+        The version of this dataset.
 
-        - ``"paper"``: what the paper describes. The target stands still: all echoes come from
+        - ``"paper"``: as the paper describes it. The target does not move: all echoes come from
           one random direction (azimuth θ, elevation φ), with phase
-          π(i·sin θ cos φ + j·sin φ) at unit (i, j). Errors are random, uniform between
-          ``-error`` and ``error``, one for each echo and faulty unit. A value is the in-phase
-          sample, the cosine of the phase. The noise, of which the paper says nothing, keeps
-          the other units from being constant.
-        - ``"file"``: what the authors' published file shows, exactly. Each echo has a
-          direction of its own, in whole degrees; the phase at unit (i, j) is
-          π(1 − (i + j)·cos θ cos φ), the same along both sides of the array; the error is
-          ``error`` degrees at every faulty unit in every echo of class 1, and there is no
-          noise. A value is the phase over π, wrapped into (−1, 1]. (In the file the faulty
-          units are 62, 63, 72 and 73.)
+          π(i·sin θ cos φ + j·sin φ) at unit (i, j). Errors are drawn uniformly between
+          ``-error`` and ``error``, for each echo and faulty unit. A value is the cosine of the
+          phase (the in-phase sample). The noise is not in the paper; without it, the other
+          units would be constant.
+        - ``"file"``: exactly as in the authors' published file. Each echo has its own direction,
+          in whole degrees. The phase at unit (i, j) is π(1 − (i + j)·cos θ cos φ), the same
+          along both sides of the array. The error is ``error`` degrees at every faulty unit in
+          every echo of class 1. There is no noise. A value is the phase divided by π, wrapped
+          into (−1, 1]. (In the file, the faulty units are 62, 63, 72 and 73.)
     complex_signal : bool, default=False
         Return the complex samples exp(i·phase) instead of real values.
     random_state : int, RandomState instance or None, default=None
@@ -202,7 +203,7 @@ def make_array(
     for name, value in (("error", error), ("noise", noise), ("max_angle", max_angle)):
         _check_scale(name, value)
     if faulty is None and not 0 <= n_faulty <= rows * columns:
-        raise ValueError(f"n_faulty must lie in 0..{rows * columns}; got {n_faulty}")
+        raise ValueError(f"n_faulty must be from 0 to {rows * columns}; got {n_faulty}")
 
     rng = check_random_state(random_state)
     if faulty is None:
@@ -241,7 +242,7 @@ def make_array(
 def _neighbouring_units(
     rng: np.random.RandomState, rows: int, columns: int, count: int
 ) -> np.ndarray:
-    """The units nearest to a random crossing of the array's grid: four of them are a square."""
+    """Return the units nearest to a random corner between units; four of them are a square."""
     crossing = [rng.randint(max(size - 1, 1)) + 0.5 for size in (rows, columns)]
     row, column = np.indices((rows, columns))
     distance = (row - crossing[0]) ** 2 + (column - crossing[1]) ** 2
@@ -259,7 +260,9 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 def _checked_indices(name: str, indices: ArrayLike, size: int) -> np.ndarray:
     checked = np.unique(np.asarray(indices, dtype=np.intp))
     if checked.size != np.size(indices) or np.any((checked < 0) | (checked >= size)):
-        raise ValueError(f"{name} must be different indices in 0..{size - 1}; got {indices!r}")
+        raise ValueError(
+            f"{name} must contain different indices from 0 to {size - 1}; got {indices!r}"
+        )
     return checked
 
 
@@ -271,7 +274,7 @@ def _check_counts(**counts: int) -> None:
 
 def _check_scale(name: str, value: float) -> None:
     if not np.isfinite(value) or value < 0:
-        raise ValueError(f"{name} must be a number, zero or more; got {value!r}")
+        raise ValueError(f"{name} must be a number of at least 0; got {value!r}")
 
 
 def _check_style(style: str) -> None:

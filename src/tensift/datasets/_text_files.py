@@ -1,100 +1,325 @@
-"""Tables of numbers in text: one row a sample, one column a feature."""
+"""Tables of numbers in text files: one row per sample, one column per feature."""
 
 from __future__ import annotations
 
 import csv
+import re
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
-__all__ = ["read_label_list", "read_table"]
+__all__ = ["Table", "header_line", "read_label_list", "read_table"]
+
+# The rows under the first one that decide whether it is a header.
+_PROBED_ROWS = 1000
+_PROBED_CELLS = 2**18
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
+_SAY_WHICH = "say which with header=True or header=False (--header or --no-header)"
+# Data frames write their column numbers as a header. From this many on they are no coincidence.
+_COUNTING_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of a text file.
+
+    ``names`` are those of the columns of ``data``, None without a header. ``labels`` is the
+    column of labels, if there is one.
+    """
+
+    data: np.ndarray
+    names: list[str] | None
+    labels: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a text file is divided: its delimiter, its first row, and the rows to skip."""
+
+    path: Path
+    delimiter: str | None
+    first: list[str]
+    first_line: int
+    has_header: bool
+    skip: int
+
+    @property
+    def names(self) -> list[str] | None:
+        return self.first if self.has_header else None
+
+    def title(self, column: int) -> str:
+        """What errors call a column."""
+        if self.has_header and self.first[column]:
+            return repr(self.first[column])
+        return str(column)
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows of data, each with the number of its last line."""
+        return ((n, row) for n, row in _rows(self.path, self.delimiter) if n > self.skip)
 
 
 def read_table(
-    path: Path, label_column: str | None, label_names: tuple[str, ...]
-) -> tuple[np.ndarray, list[str] | None, np.ndarray | None]:
-    """The numbers of a table, the names of its columns and the labels in it, if any.
+    path: Path,
+    label_column: str | None = None,
+    label_names: tuple[str, ...] = (),
+    *,
+    header: bool | None = None,
+    columns: Sequence[str | int] | None = None,
+    drop: Sequence[str | int] = (),
+) -> Table:
+    """Read a table of numbers, with the names of its columns and a column of labels.
 
-    The first line names the columns where it is not all numbers. ``label_column`` names the
-    column of labels; without it, a column called like one of ``label_names`` is taken.
+    ``header`` says whether the first line names the columns. By default the cells of the first
+    row are compared with the columns below. ``columns`` are the columns to read, ``drop`` those
+    to leave out: names, or positions from 0. ``label_column`` is the column of labels; without
+    it, a column with one of ``label_names`` is taken.
     """
-    line_number, line = _first_line(path)
-    delimiter = _guess_delimiter(path, line)
-    cells = next(csv.reader([line], delimiter=delimiter)) if delimiter else line.split()
-    cells = [cell.strip() for cell in cells]
-    has_header = not all(_is_number(cell) for cell in cells)
-    skip = line_number + has_header
+    layout = _layout_of(path, header)
+    kept = list(range(len(layout.first)))
+    if columns is not None:
+        kept = [_column(layout, one, "columns") for one in columns]
+    dropped = {_column(layout, one, "drop") for one in drop}
+    if len(set(kept)) < len(kept):
+        raise ValueError(f"{path}: columns names a column twice; give each once")
+    kept = [column for column in kept if column not in dropped]
 
-    wanted = (label_column,) if label_column is not None else label_names
-    found = [name for name in wanted if has_header and name in cells]
-    if label_column is not None and not found:
-        columns = f"columns: {', '.join(cells)}" if has_header else "the table names no columns"
-        raise ValueError(f"{path}: no column {label_column!r} for the labels ({columns})")
+    labelled = None
+    if label_column is not None:
+        labelled = _column(layout, label_column, "labels")
+    elif layout.has_header:
+        asked_for = set(kept) if columns is not None else set()
+        found = [layout.first.index(name) for name in label_names if name in layout.first]
+        labelled = next((c for c in found if c not in dropped | asked_for), None)
+    kept = [column for column in kept if column != labelled]
+    if not kept:
+        raise ValueError(f"{path}: no column is left to read")
 
-    columns_of_data = list(range(len(cells)))
+    if kept != list(range(len(layout.first))):
+        _refuse_ragged(layout)  # NumPy does so only if it reads all columns
     labels = None
-    if found:
-        column = cells.index(found[0])
-        columns_of_data.remove(column)
-        labels = _load(path, delimiter, skip, [column], str)[:, 0]
-        labels = _as_numbers_if_possible(labels)
-    data = _load(path, delimiter, skip, columns_of_data, float)
-    names = [cells[column] for column in columns_of_data] if has_header else None
-    return data, names, labels
+    if labelled is not None:
+        labels = _as_numbers_if_possible(_load(layout, [labelled], str)[:, 0])
+    data = _load(layout, kept, float)
+    if data.size and data.shape[1] != len(kept):
+        _refuse_ragged(layout)
+    names = [layout.first[column] for column in kept] if layout.has_header else None
+    return Table(data, names, labels)
+
+
+def header_line(path: Path, header: bool | None = None) -> int | None:
+    """Return the number of the line that names the columns, None if no line does."""
+    layout = _layout_of(path, header)
+    return layout.first_line if layout.has_header else None
 
 
 def read_label_list(path: Path) -> np.ndarray:
-    """Labels written one a line, numbers or words."""
-    lines = _read_text(path).splitlines()
-    return _as_numbers_if_possible(np.array([line.strip() for line in lines if line.strip()]))
+    """Read labels, one per line: numbers or words."""
+    with _open_text(path) as stream:
+        lines = [line.strip() for line in stream]
+    return _as_numbers_if_possible(np.array([line for line in lines if line]))
 
 
-def _load(
-    path: Path, delimiter: str | None, skip: int, columns: list[int], dtype: type
-) -> np.ndarray:
+def _layout_of(path: Path, header: bool | None) -> _Layout:
+    delimiter = _guess_delimiter(path)
+    rows = _rows(path, delimiter)
+    number, first = next(rows, (0, []))
+    if not first:
+        raise ValueError(f"{path}: the file is empty")
+    if header is None:
+        most = max(1, min(_PROBED_ROWS, _PROBED_CELLS // len(first)))
+        below = [row for _, row in islice(rows, most)]
+        header = _is_header(path, number, first, below)
+    return _Layout(path, delimiter, first, number, header, number if header else number - 1)
+
+
+def _is_header(path: Path, line: int, first: list[str], below: list[list[str]]) -> bool:
+    """Whether the first row names the columns, by its cells and the columns below them.
+
+    Text over a column of numbers is a name. A number is a value, and so is text that occurs again
+    below. Missing values say nothing, and other cells are unclear. A row with names and without
+    values is a header, a row with values alone is a sample, and all else is an error.
+    """
+    names: list[str] = []
+    values: list[str] = []
+    unclear: list[str] = []
+    for column, cell in enumerate(first):
+        under = [row[column] for row in below if column < len(row)]
+        known = [other for other in under if not _is_missing(other)]
+        if _is_missing(cell):
+            continue
+        if _is_number(cell):
+            values.append(cell)
+        elif known and all(map(_is_number, known)):
+            # "3x" may be a name, or a number that was mistyped.
+            (unclear if _begins_like_a_number(cell) else names).append(cell)
+        elif cell in known:
+            values.append(cell)
+        else:
+            unclear.append(cell)
+    if names and not values:
+        return True
+    if values and not names and not unclear:
+        if not _counts_columns(first, below):
+            return False
+        raise ValueError(
+            f"{path}: line {line} counts the columns, so it may be a header or a sample; "
+            f"{_SAY_WHICH}"
+        )
+    if not names and not values:
+        if not unclear:
+            return False  # nothing but missing values
+        if not below or not any(_is_number(cell) for row in below for cell in row):
+            return True  # no numbers at all, which is an error elsewhere
+    texts = names + unclear
+    if values and texts:
+        reason = f"{texts[0]!r} looks like the name of a column and {values[0]!r} like a value"
+    else:
+        reason = f"{texts[0]!r} may be the name of a column or a value"
+    raise ValueError(f"{path}: line {line} may be a header or a sample: {reason}; {_SAY_WHICH}")
+
+
+def _counts_columns(first: list[str], below: list[list[str]]) -> bool:
+    """Whether the first row is 0, 1, 2, ..., as in the files of data frames without names."""
+    cells = first[1:] if not first[0] else first
+    if len(cells) < 3 or cells != [str(place) for place in range(len(cells))]:
+        return False
+    fractions = any(not cell.isdigit() for row in below for cell in row)
+    return fractions or len(cells) >= _COUNTING_COLUMNS
+
+
+def _column(layout: _Layout, wanted: str | int, option: str) -> int:
+    """Return the position of a column that was named, or counted from 0."""
+    count = len(layout.first)
+    if isinstance(wanted, str) and layout.has_header and wanted in layout.first:
+        if layout.first.count(wanted) > 1:
+            raise ValueError(
+                f"{layout.path}: {option} names {wanted!r}, but {layout.first.count(wanted)} "
+                "columns have that name; give positions, counted from 0"
+            )
+        return layout.first.index(wanted)
+    place = int(wanted) if isinstance(wanted, str) and wanted.isdecimal() else wanted
+    if not isinstance(place, str) and 0 <= place < count:
+        return int(place)
+    held = f"{count} columns without names; count them from 0"
+    if layout.has_header:
+        shown = ", ".join(layout.first[:12]) + (", ..." if count > 12 else "")
+        held = f"columns: {shown}"
+    raise ValueError(f"{layout.path}: no column {wanted!r} for {option} ({held})")
+
+
+def _load(layout: _Layout, columns: list[int], dtype: type) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             # A header with no rows under it: reported as zero samples by the caller.
             warnings.filterwarnings("ignore", message=".*input contained no data")
             return np.loadtxt(
-                path,
+                layout.path,
                 dtype=dtype,
-                delimiter=delimiter,
-                skiprows=skip,
-                usecols=columns,
+                delimiter=layout.delimiter,
+                skiprows=layout.skip,
+                usecols=None if columns == list(range(len(layout.first))) else columns,
                 ndmin=2,
                 comments=None,
                 quotechar='"',
                 encoding="utf-8-sig",
             )
     except (ValueError, IndexError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{path}: not a table of numbers ({reason})") from error
+        problem = _what_is_wrong(layout, columns) if dtype is float else None
+        reason = problem or f"not a table of numbers ({str(error).splitlines()[0]})"
+        raise ValueError(f"{layout.path}: {reason}") from error
 
 
-def _read_text(path: Path) -> str:
+def _refuse_ragged(layout: _Layout) -> None:
+    for line, row in layout.rows():
+        if len(row) != len(layout.first):
+            raise ValueError(
+                f"{layout.path}: not a table of numbers: line {line} has {len(row)} cells, the "
+                f"first row has {len(layout.first)}"
+            )
+
+
+def _what_is_wrong(layout: _Layout, columns: list[int]) -> str | None:
+    """Say which row or column keeps a table from being read, and what to do about it."""
+    first_bad: dict[int, tuple[int, str]] = {}
+    n_bad = dict.fromkeys(columns, 0)
+    n_rows = 0
+    _refuse_ragged(layout)
+    for line, row in layout.rows():
+        n_rows += 1
+        for column in columns:
+            if not _is_number(row[column]):
+                first_bad.setdefault(column, (line, row[column]))
+                n_bad[column] += not _is_missing(row[column])
+    if not first_bad:
+        return None
+    of_text = [column for column in columns if 2 * n_bad[column] > n_rows]
+    if not of_text:
+        column, (line, cell) = min(first_bad.items(), key=lambda item: item[1][0])
+        what = f"{cell!r} is not a number" if cell else "the cell is empty"
+        return (
+            f"not a table of numbers: line {line}, column {layout.title(column)}: {what}; mend "
+            f"the file, or leave the column out with drop= (--drop)"
+        )
+    titles = [layout.title(column) for column in of_text]
+    shown = ", ".join(titles[:6]) + (", ..." if len(titles) > 6 else "")
+    line, cell = first_bad[of_text[0]]
+    if re.fullmatch(r"[-+]?\d+,\d+", cell):
+        return f"not a table of numbers: {cell!r} in line {line} has a decimal comma; use points"
+    words = "column {} holds" if len(of_text) == 1 else "columns {} hold"
+    return (
+        f"not a table of numbers: {words.format(shown)} text ({cell!r} in line {line}); leave out "
+        "such columns with drop= (--drop), name those to read with columns= (--columns), or set "
+        "one aside with labels= (--labels)"
+    )
+
+
+def _rows(path: Path, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of every row that is not blank, with the number of its last line."""
+    with _open_text(path) as stream:
+        if delimiter is None:
+            numbered = ((number, line.split()) for number, line in enumerate(stream, start=1))
+        else:
+            reader = csv.reader(stream, delimiter=delimiter)
+            numbered = ((reader.line_num, row) for row in reader)
+        for number, row in numbered:
+            cells = [cell.strip() for cell in row]
+            if len(cells) > 1 or any(cells):
+                yield number, cells
+
+
+@contextmanager
+def _open_text(path: Path) -> Iterator[IO[str]]:
+    """Open text, and turn errors of reading it into one line that names the file."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with open(path, encoding="utf-8-sig", newline="") as stream:
+            yield stream
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: neither a known data file nor UTF-8 text") from error
+    except csv.Error as error:
+        raise ValueError(f"{path}: not a table of numbers ({error})") from error
 
 
-def _first_line(path: Path) -> tuple[int, str]:
-    try:
-        with open(path, encoding="utf-8-sig") as stream:
-            for number, line in enumerate(stream):
-                if line.strip():
-                    return number, line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: neither a known data file nor UTF-8 text") from error
-    raise ValueError(f"{path}: the file is empty")
-
-
-def _guess_delimiter(path: Path, line: str) -> str | None:
+def _guess_delimiter(path: Path) -> str | None:
     if path.suffix.lower() == ".tsv":
         return "\t"
-    return next((mark for mark in "\t;," if mark in line), None)
+    with _open_text(path) as stream:
+        first = ""
+        for line in stream:
+            first += line
+            # A quoted name may go on in the next line.
+            if first.strip() and first.count('"') % 2 == 0:
+                break
+    return next((mark for mark in "\t;," if mark in first), None)
+
+
+def _is_missing(cell: str) -> bool:
+    return cell.lower() in _MISSING
 
 
 def _is_number(cell: str) -> bool:
@@ -103,6 +328,10 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _begins_like_a_number(cell: str) -> bool:
+    return re.match(r"[-+.]*\d", cell) is not None
 
 
 def _as_numbers_if_possible(labels: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Decompositions of tensor data under the star-M product: principal components, also sparse."""
+"""Decompositions of tensor data under the star-M product: PCA, sparse PCA, selection by these."""
 
 from tensift.decomposition._select import SelectFromDecomposition
 from tensift.decomposition._sparse_tensor_pca import SparseTensorPCA

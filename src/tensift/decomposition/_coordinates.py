@@ -1,4 +1,4 @@
-"""From samples to their coordinates in chosen components of slices, and back."""
+"""Map samples to their coordinates in the chosen components of slices, and back."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint
-from tensift.gram import Orientation
+from tensift._utils.stacks import adjoint
+from tensift.moments import Orientation
 
 __all__ = ["Coordinates"]
 
-_FEW = 64  # coordinates are read off samples by one product; more go through the transform
-_BLOCK_BYTES = 2**25  # of coordinates that are taken back at once
-_CACHED_BYTES = 2**20  # of samples that are encoded at once
+_MAX_DIRECT = 64  # up to this many coordinates, one product with the samples is faster
+_DECODED_BYTES = 2**25  # coordinates that are decoded at once
+_ENCODED_BYTES = 2**20  # samples that are encoded at once
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Components of slices in the order of their energy, each with its encoder and its decoder.
+    """Components of slices, sorted by energy, each with its encoder ``q`` and its decoder ``u``.
 
-    Component i of a slice turns the samples of the slice into coordinates ``z = q^H x`` and these
-    into its part ``u z`` of the reconstruction. If the transforms are unitary up to a factor,
-    coordinates are divided by the root of that factor, so that they have the norm of the
-    reconstruction in the original domain.
+    A component maps a sample ``x`` of its slice to the coordinate ``z = q^H x``. It adds ``u z`` to
+    the reconstruction. If the transforms are unitary up to a factor, coordinates are divided by the
+    root of that factor. They then have the norm of the reconstruction in the original domain.
 
-    Slices of real data that are conjugate in pairs have conjugate coordinates. The two are given
+    For real data, slices can come in conjugate pairs, with conjugate coordinates. We store the two
     as the real numbers ``sqrt(2) Re z`` and ``sqrt(2) Im z``, which have the same norm.
 
     Parameters
@@ -36,11 +35,11 @@ class Coordinates:
     orientation : Orientation
         How samples become slices.
     encoder, decoder : ndarray of shape (p', q, k)
-        Of the kept slices.
+        The encoders and decoders of the kept slices.
     energy : ndarray of shape (p', k)
-        What every component explains of the sum of squares of its slice.
+        The part of the sum of squares of its slice that each component explains.
     chosen : ndarray of bool, of shape (p', k)
-        Which components there are coordinates of.
+        Which components have coordinates.
     """
 
     orientation: Orientation
@@ -51,59 +50,59 @@ class Coordinates:
 
     @cached_property
     def _components(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Kept slice and number of every chosen component, by decreasing energy."""
+        """The kept slice and the number of every chosen component, by decreasing energy."""
         slots, numbers = np.nonzero(self.chosen)
         order = np.argsort(-self.energy[slots, numbers], kind="stable")
         return slots[order], numbers[order]
 
     @cached_property
-    def _columns(self) -> NDArray[np.intp]:
-        """The component of every coordinate: those of pairs have two."""
+    def _component_of(self) -> NDArray[np.intp]:
+        """The component of every coordinate. A component of a conjugate pair has two of them."""
         slots, _ = self._components
-        return np.repeat(np.arange(len(slots)), self._width[slots])
+        return np.repeat(np.arange(len(slots)), self._per_component[slots])
 
     @property
-    def _width(self) -> NDArray[np.intp]:
-        """How many coordinates a component of each kept slice has."""
+    def _per_component(self) -> NDArray[np.intp]:
+        """The number of coordinates of a component, for each kept slice: 1 or 2."""
         return self.orientation.multiplicity
 
     @cached_property
-    def _first(self) -> NDArray[np.bool_]:
-        """Whether a coordinate is the only one of its component, or the real part."""
-        return np.diff(self._columns, prepend=-1) > 0
+    def _is_real_part(self) -> NDArray[np.bool_]:
+        """Whether a coordinate is the only one of its component, or its real part."""
+        return np.diff(self._component_of, prepend=-1) > 0
 
     @cached_property
     def _factor(self) -> NDArray[np.float64]:
-        """What ``z`` is multiplied by, for every component."""
+        """The factor that ``z`` is multiplied by, for every component."""
         slots, _ = self._components
-        return np.sqrt(self._width[slots] / (self.orientation.unitary_factor or 1.0))
+        return np.sqrt(self._per_component[slots] / (self.orientation.unitary_factor or 1.0))
 
     @property
     def count(self) -> int:
         """The number of coordinates."""
-        return len(self._columns)
+        return len(self._component_of)
 
     @property
     def slices(self) -> NDArray[np.intp]:
-        """The slice of every coordinate; the imaginary part of a pair goes to the second."""
-        kept = self.orientation.kept_slices[self._components[0][self._columns]]
-        return np.where(self._first, kept, self.orientation.conjugate_of[kept])
+        """The slice of every coordinate. The imaginary part of a pair is in the second slice."""
+        kept = self.orientation.kept_slices[self._components[0][self._component_of]]
+        return np.where(self._is_real_part, kept, self.orientation.conjugate_of[kept])
 
     @property
     def numbers(self) -> NDArray[np.intp]:
-        """The number of every coordinate's component in its slice."""
-        return self._components[1][self._columns]
+        """For every coordinate, the number of its component in its slice."""
+        return self._components[1][self._component_of]
 
     @property
     def explained(self) -> NDArray[np.float64]:
-        """The sum of squares that every coordinate explains; of a pair, half of what both do."""
-        energy = self.energy[self._components][self._columns]
+        """The sum of squares that every coordinate explains. A pair shares it equally."""
+        energy = self.energy[self._components][self._component_of]
         return energy / (self.orientation.unitary_factor or 1.0)
 
     def encode(self, samples: NDArray, mean: NDArray) -> NDArray:
-        """Coordinates ``(n, K)`` of samples ``(n, d_1, ..., d_m)``, less their `mean`."""
-        # Blocks that stay in cache: fresh memory for all centred samples would cost more.
-        rows = max(1, _CACHED_BYTES // (8 * mean.size))
+        """Return the coordinates ``(n, K)`` of samples ``(n, d_1, ..., d_m)`` minus `mean`."""
+        # In blocks that fit in the cache: allocating memory for all centred samples costs more.
+        rows = max(1, _ENCODED_BYTES // (8 * mean.size))
         blocks = [
             self._encode(samples[start : start + rows] - mean)
             for start in range(0, len(samples), rows)
@@ -111,15 +110,17 @@ class Coordinates:
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def _encode(self, samples: NDArray) -> NDArray:
-        if self.count <= _FEW:
+        if self.count <= _MAX_DIRECT:
             return samples.reshape(len(samples), -1) @ self._weights_as_columns
         values = adjoint(self.encoder) @ self.orientation.to_slices(samples)
         values = values[self._components].T * self._factor
         if not self.orientation.stays_real:
             return values
-        columns = values.real[:, self._columns]
+        columns = values.real[:, self._component_of]
         if self.count > values.shape[1]:
-            columns[:, ~self._first] = values.imag[:, self._columns[~self._first]]
+            columns[:, ~self._is_real_part] = values.imag[
+                :, self._component_of[~self._is_real_part]
+            ]
         return columns
 
     @cached_property
@@ -127,7 +128,7 @@ class Coordinates:
         return np.ascontiguousarray(self.weights().reshape(self.count, -1).T)
 
     def weights(self) -> NDArray:
-        """What every coordinate multiplies the elements of samples by, ``(K, d_1, ..., d_m)``."""
+        """Return the weights ``(K, d_1, ..., d_m)`` of a sample's elements in each coordinate."""
         return np.concatenate(
             [self._weights(block) for block in self._blocks(np.arange(len(self._factor)))]
         )
@@ -140,26 +141,28 @@ class Coordinates:
         weights = self.orientation.adjoint_of_slices(slices).conj()
         if not self.orientation.stays_real:
             return weights
-        wide = np.repeat(columns, self._width[slots])
+        wide = np.repeat(columns, self._per_component[slots])
         first = np.diff(wide, prepend=-1) > 0
         first = first.reshape(-1, *[1] * (weights.ndim - 1))
         return np.where(first, weights.real[wide], weights.imag[wide])
 
     def decode(self, coordinates: NDArray) -> NDArray:
-        """Centred samples ``(n, d_1, ..., d_m)`` from coordinates ``(n, K)``."""
+        """Return centred samples ``(n, d_1, ..., d_m)`` from coordinates ``(n, K)``."""
         samples = [self._decode(block) for block in self._blocks(coordinates)]
         return samples[0] if len(samples) == 1 else np.concatenate(samples)
 
     def _blocks(self, coordinates: NDArray) -> Iterator[NDArray]:
-        rows = max(1, _BLOCK_BYTES // (16 * self.chosen.size))
+        rows = max(1, _DECODED_BYTES // (16 * self.chosen.size))
         for start in range(0, max(1, len(coordinates)), rows):
             yield coordinates[start : start + rows]
 
     def _decode(self, coordinates: NDArray) -> NDArray:
-        values = coordinates[:, self._first]
+        values = coordinates[:, self._is_real_part]
         if self.count > values.shape[1]:
             values = values.astype(complex)
-            values[:, self._columns[~self._first]] += 1j * coordinates[:, ~self._first]
+            values[:, self._component_of[~self._is_real_part]] += (
+                1j * coordinates[:, ~self._is_real_part]
+            )
         in_slices = np.zeros((*self.chosen.shape, len(values)), dtype=values.dtype)
         in_slices[self._components] = (values / self._factor).T
         return self.orientation.from_slices(self.decoder @ in_slices)

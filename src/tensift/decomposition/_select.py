@@ -5,41 +5,42 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tensift.base import thinned
+from tensift._utils.sklearn_compat import fit_context_of_meta_estimator
 from tensift.decomposition._base import TensorDecomposition
 from tensift.decomposition._sparse_tensor_pca import SparseTensorPCA
-from tensift.selectors import TensorSelector
-from tensift.selectors._scoring import Scoring
+from tensift.selection import TensorSelector
+from tensift.sources import even_subsample
+from tensift.stpca import Scoring
 
 __all__ = ["SelectFromDecomposition"]
 
 
 class SelectFromDecomposition(TensorSelector):
-    """Select the features that a decomposition gives the most weight in its encoder.
+    """Select the features with the largest weights in the encoder of a decomposition.
 
-    A feature's score is the norm of all weights with which it enters coordinates,
-    ``score(l, h)^2 = sum_j |M[j, h]|^2 ||Q_j[l, :]||^2``. That is the score of `STPCASelector` for
-    the operators ``U_j Q_j^H``, since decoders are orthonormal.
+    The score of a feature is the norm of its weights in all coordinates,
+    ``score(l, h)^2 = sum_j |M[j, h]|^2 ||Q_j[l, :]||^2``. It equals the score of `STPCASelector`
+    for the operators ``U_j Q_j^H``, because decoders are orthonormal.
 
     Parameters
     ----------
     estimator : SparseTensorPCA, TensorPCA or None, default=None
-        The decomposition, which is cloned and fitted; None means ``SparseTensorPCA()``. To choose
-        among features, let it be sparse with ``sparsity="features"`` or "entries".
+        The decomposition. It is cloned and fitted. None: ``SparseTensorPCA()``. Use one that is
+        sparse, with ``sparsity="features"`` or "entries", so that it drops features.
     n_features_to_select : int, float in (0, 1) or "auto", default=100
-        How many features to keep, which share of them, or as many as explain more than their share
-        of the variance.
+        How many features to keep, or which share of them. "auto" keeps the number that
+        `tensift.selection.suggest_count` suggests.
     selection : {"top", "diverse"}, default="top"
-        Keep the features with the largest scores, or features with large scores that do not repeat
-        one another (`tensift.selectors.rank_diverse`).
+        "top" keeps the features with the largest scores. "diverse" also avoids features that
+        repeat each other (`tensift.selection.rank_diverse`).
     feature_mode : int or None, default=None
-        None: every element is a feature. An int: every index along that mode is one, scored by
-        the sum over its elements.
+        None: every element is a feature. An int: every index along that mode is a feature, and
+        its score is the sum over its elements.
     feature_shape : tuple of int or None, default=None
-        The shape of one sample, for 2-D input. The decomposition gets samples in this shape.
+        The shape of one sample, for 2-D input. The decomposition is fitted to this shape.
 
     Attributes
     ----------
@@ -47,13 +48,13 @@ class SelectFromDecomposition(TensorSelector):
         The fitted decomposition.
     scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
         The score map.
-    ranking_ : ndarray of int
+    order_ : ndarray of int
         Flat row-major feature indices, best first. Equal scores are ordered by the features'
         standard deviations, then by index.
     n_features_ : int
         How many features are kept.
-    explained_energy_, suggested_count_
-        Of "diverse" and "auto": as in `STPCASelector`.
+    selection_curve_, suggested_count_
+        With "diverse" or "auto": as in `STPCASelector`.
     feature_shape_, n_features_in_
         As in `STPCASelector`.
 
@@ -88,7 +89,7 @@ class SelectFromDecomposition(TensorSelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @fit_context_of_meta_estimator
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the decomposition and rank the features of `X`.
 
@@ -113,15 +114,15 @@ class SelectFromDecomposition(TensorSelector):
         if shape is not None and tuple(shape) != self.feature_shape_:
             raise ValueError(
                 f"feature_shape={tuple(shape)} of the estimator does not fit samples of shape "
-                f"{self.feature_shape_}; give feature_shape to SelectFromDecomposition"
+                f"{self.feature_shape_}; pass feature_shape to SelectFromDecomposition instead"
             )
         self.estimator_ = estimator.fit(samples)
         spread = Scoring.spread_of(estimator._moments)
-        self._set_scores(estimator.scores_, spread, thinned(samples))
+        self._set_scores(estimator.scores_, spread, even_subsample(samples))
         return self
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Share of the energy of centred samples that the decomposition reconstructs.
+        """Return the share of the energy of centred samples that the decomposition reconstructs.
 
         Parameters
         ----------

@@ -7,21 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tensift._stacks import eigh, peak_phases
-from tensift._warnings import warn_user
-from tensift.base import usable_gram
+from tensift._utils.sklearn_compat import Interval, StrOptions
+from tensift._utils.stacks import eigh, peak_phases
+from tensift._utils.warnings import warn_user
 from tensift.decomposition._base import TensorDecomposition, energy_of_rounding
 from tensift.decomposition._coordinates import Coordinates
 from tensift.decomposition._truncation import choose_ranks
-from tensift.gram import GramTensor
+from tensift.moments import GramTensor, usable_gram
 
 __all__ = ["TensorPCA"]
 
-# A singular value s of samples comes out of their Gram matrix with errors larger by s_1 / s than
-# out of the samples themselves. Where components below this share of the largest energy are kept,
-# they are computed from the samples.
+# A singular value s from a Gram matrix has an error that is larger by s_1 / s than one from the
+# samples themselves. If components below this share of the largest energy are kept, they are
+# computed from the samples.
 _ENERGY_THAT_NEEDS_SAMPLES = 1e-6
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -29,83 +28,86 @@ _EPS = float(np.finfo(np.float64).eps)
 class TensorPCA(TensorDecomposition):
     """Principal component analysis of tensors under the star-M product.
 
-    Samples are oriented, transformed along their other modes by M, and every frontal slice is
-    reconstructed from its own leading principal components: the T-SVDM of the centred samples,
-    truncated (the paper's "TPCA based on T-SVDM"). If M is unitary up to a factor, no other
-    decomposition with as many components in each slice has a smaller error. Samples with one mode,
-    2-D rows, give ordinary PCA.
+    Samples are oriented and transformed along their other modes by M. Every frontal slice is then
+    reconstructed from its own leading principal components. This is the truncated T-SVDM of the
+    centred samples (the paper's "TPCA based on T-SVDM"). If M is unitary up to a factor, no other
+    decomposition with as many components in each slice has a smaller error. For samples with one
+    mode (2-D rows) it is ordinary PCA.
 
     Parameters
     ----------
     n_components : int, float in (0, 1) or None, default=None
-        How many components to keep; or the fewest that hold this share of the energy; or all.
+        An int keeps this many components. A float keeps the fewest components that hold this share
+        of the energy. None keeps all.
     truncation : {"slice", "global"}, default="slice"
-        "slice": `n_components` is the rank of every slice, or the share of the energy of every
-        slice. "global": it counts over all slices together, and the components with the largest
-        singular values are kept wherever they are, which for unitary M is the best choice for the
-        total. A conjugate pair of slices takes two places.
+        "slice": `n_components` applies to every slice on its own. "global": it applies to all
+        slices together, and the components with the largest singular values are kept, whatever
+        their slices. For unitary M, this choice has the smallest total error. A component of a
+        conjugate pair of slices counts twice.
     orientation : int, default=0
-        The feature mode whose indices are combined into components.
-    transform : str, ndarray, pair of callables, or a list of these, default="identity"
+        The mode whose features are combined into components.
+    basis : str, ndarray, pair of callables, or a list of these, default="identity"
         The transform M along every other mode: "identity", "dft", "dct", "haar", "eigen",
         "random", an invertible matrix, or ``(forward, inverse)``. A list has one for each other
         mode, in order.
     whiten : bool, default=False
         Divide coordinates by their standard deviation in the fitted samples (for a conjugate pair,
-        by the root mean square of both). Components of one slice are then white; those of
-        different slices can still be correlated.
+        by the root mean square of both). Coordinates of one slice are then uncorrelated, with
+        variance 1. Coordinates of different slices can still be correlated.
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
     random_state : int, RandomState or None, default=None
-        Seed of the "random" transform.
+        The seed of the "random" basis.
 
     Attributes
     ----------
     n_components_ : int
-        The number of coordinates, over all slices. Components without energy are left out.
+        The number of coordinates over all slices. Components without energy are left out.
     components_ : ndarray of shape ``(n_components_, d_1, ..., d_m)``
-        What one unit of each coordinate (before whitening) adds to a reconstruction; for rows
-        ``(n_components_, d)``. Orthonormal if M is unitary up to a factor. Computed when read.
+        What one unit of each coordinate (before whitening) adds to a reconstruction. For rows the
+        shape is ``(n_components_, d)``. Orthonormal if M is unitary up to a factor. Computed when
+        read.
     weights_ : ndarray of the same shape
-        What each coordinate (before whitening) multiplies the elements of a centred sample by. The
-        same as `components_` if M is unitary up to a factor and real. Computed when read.
+        The weights of the elements of a centred sample in each coordinate (before whitening). They
+        equal `components_` if M is real and unitary up to a factor. Computed when read.
     explained_variance_, explained_variance_ratio_ : ndarray of shape ``(n_components_,)``
-        Variance along each component, descending, and its share of the whole; in the transform
-        domain if M is not unitary up to a factor.
+        The variance along each component, descending, and its share of the total variance; in the
+        transform domain if M is not unitary up to a factor.
     component_slices_, component_numbers_ : ndarray of shape ``(n_components_,)``
-        The slice that each component belongs to, in row-major order of the other modes, and its
-        number there.
+        The slice of each component, in row-major order of the other modes, and the number of the
+        component in its slice.
     energy_ : ndarray of shape (p, q)
-        Sum of squares of every component of every slice in the transform domain, kept or not.
+        The sum of squares of every component of every slice in the transform domain, whether it is
+        kept or not.
     ranks_ : ndarray with the shape of the other modes
-        How many components each slice keeps: the multirank.
+        How many components each slice keeps (the multirank).
     mean_ : ndarray of shape (d_1, ..., d_m)
-        Mean of the samples.
+        The mean of the samples.
     encoder_, decoder_ : ndarray of shape (p, q, k)
-        The components of every slice in the transform domain, as columns; zero beyond its rank.
-        Here both are the same.
+        The components of every slice in the transform domain, as columns. Columns beyond the rank
+        of a slice are zero. For `TensorPCA` both arrays are equal.
     scores_ : ndarray of shape (d_1, ..., d_m)
-        Weight of every feature in the encoders.
-    ranking_ : ndarray of int
-        Features by score, the largest first, as flat row-major indices.
+        The weight of every feature in the encoders.
+    order_ : ndarray of int
+        Flat row-major feature indices, best first.
     orientation_, feature_shape_, n_features_in_, n_samples_seen_
         As in `STPCASelector`.
 
     Notes
     -----
-    Components come from the Gram matrices of the slices, which is several times faster than from
-    the samples, but resolves no singular value below about 1e-8 of the largest of its slice.
-    `fit` therefore turns to the samples for slices that keep any below 1e-3. `partial_fit` has
-    Gram matrices alone.
+    Components are computed from the Gram matrices of the slices. This is several times faster than
+    from the samples, but cannot resolve singular values below about 1e-8 of the largest one in the
+    slice. `fit` therefore uses the samples for slices that keep singular values below 1e-3 of the
+    largest. `partial_fit` has only the Gram matrices.
 
-    In every component the entry of largest modulus of the decoder is real and positive.
+    The largest entry (in absolute value) of each column of the decoder is real and positive.
 
     Examples
     --------
     >>> from tensift import TensorPCA
     >>> from tensift.datasets import load_digits
     >>> X = load_digits().data
-    >>> pca = TensorPCA(n_components=0.9, truncation="global", transform="dct").fit(X)
+    >>> pca = TensorPCA(n_components=0.9, truncation="global", basis="dct").fit(X)
     >>> pca.transform(X).shape
     (1797, 38)
     >>> pca.ranks_
@@ -124,7 +126,6 @@ class TensorPCA(TensorDecomposition):
         "truncation": [StrOptions({"slice", "global"})],
         "whiten": ["boolean"],
     }
-    _results: ClassVar[tuple[str, ...]] = (*TensorDecomposition._results, "energy_", "ranks_")
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class TensorPCA(TensorDecomposition):
         *,
         truncation: str = "slice",
         orientation: int = 0,
-        transform: Any = "identity",
+        basis: Any = "identity",
         whiten: bool = False,
         feature_shape: tuple[int, ...] | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -140,7 +141,7 @@ class TensorPCA(TensorDecomposition):
         self.n_components = n_components
         self.truncation = truncation
         self.orientation = orientation
-        self.transform = transform  # type: ignore[method-assign]
+        self.basis = basis
         self.whiten = whiten
         self.feature_shape = feature_shape
         self.random_state = random_state
@@ -150,7 +151,8 @@ class TensorPCA(TensorDecomposition):
         gram = usable_gram(moments)
         self._warn_of_too_many(orientation.size, orientation.n_slices)
         energy, vectors = _principal_components(gram)
-        # What of the largest energy is rounding: squares lose half of the digits.
+        # Energies below this share of the largest are rounding errors, as squares lose half the
+        # digits.
         resolution = np.full(len(energy), _EPS * gram.size)
         if gram.thin:
             resolution **= 2
@@ -175,7 +177,7 @@ class TensorPCA(TensorDecomposition):
     def _ranks(
         self, energy: NDArray[np.float64], resolution: NDArray[np.float64]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """How many components each slice keeps, and how many it has that are more than rounding."""
+        """Return how many components each slice keeps, and how many exceed rounding errors."""
         floor = np.maximum(resolution * energy[:, 0], energy_of_rounding(self._moments))
         available = np.sum(energy > floor[:, None], axis=1)
         multiplicity = self._moments.orientation.multiplicity
@@ -188,16 +190,16 @@ class TensorPCA(TensorDecomposition):
             most, where = size * n_slices, "all slices"
         if self.n_components is not None and self.n_components > most:
             warn_user(
-                f"n_components={self.n_components} is more than the {most} components there are "
-                f"in {where}; all are kept"
+                f"n_components={self.n_components} is more than the {most} components of {where}; "
+                "all are kept"
             )
 
-    def _units(self) -> NDArray | float:
+    def _coordinate_scale(self) -> NDArray | float:
         return np.sqrt(self.explained_variance_) if self.whiten else 1.0
 
 
 def _principal_components(gram: GramTensor) -> tuple[NDArray[np.float64], NDArray]:
-    """Energies ``(p, r)``, descending, and principal components ``(p, q, r)`` of every slice."""
+    """Return the energies ``(p, r)``, descending, and components ``(p, q, r)`` of all slices."""
     if gram.thin:
         vectors, values, _ = np.linalg.svd(gram.array, full_matrices=False)
         return values**2, vectors

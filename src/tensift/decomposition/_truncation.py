@@ -1,4 +1,4 @@
-"""How many components each slice keeps."""
+"""Choose how many components each slice keeps."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def choose_ranks(
     n_components: int | float | None,
     truncation: str,
 ) -> NDArray[np.intp]:
-    """How many of its leading components each slice keeps.
+    """Return how many of its leading components each slice keeps.
 
     Parameters
     ----------
     energy : ndarray of shape (p', r)
-        Energy of the components of each slice, descending.
+        The energy of the components of each slice, descending.
     available : ndarray of shape (p',)
-        How many of them are more than rounding errors.
+        How many of these energies exceed rounding errors.
     multiplicity : ndarray of shape (p',)
-        How many slices each one stands for, 1 or 2.
+        How many slices each one stands for: 1, or 2 for a conjugate pair.
     n_components : int, float or None
-        A number of components, a share of the energy, or all.
+        A number of components, a share of the energy, or None for all.
     truncation : {"slice", "global"}
-        Whether `n_components` holds for every slice or for all together.
+        Whether `n_components` applies to every slice or to all slices together.
     """
     if n_components is None:
         return available
@@ -57,10 +57,10 @@ def _largest(
     multiplicity: NDArray[np.intp],
     budget: int,
 ) -> NDArray[np.intp]:
-    """Ranks of the components with the most energy that a budget has room for.
+    """Return the ranks for which at most `budget` components hold the most energy.
 
-    Those of conjugate pairs take two places and have twice the energy, so the best choice is t
-    leading pairs and as many leading single ones as there is still room for, for the best t.
+    A component of a conjugate pair counts twice and has twice the energy. So the best choice has t
+    leading pairs and then as many leading single components as the budget allows. We try all t.
     """
     by_kind = []
     for kind in (1, 2):
@@ -74,8 +74,8 @@ def _largest(
     best = int(np.argmax(energy_of_pairs[n_pairs] + energy_of_singles[n_singles]))
     if n_pairs[best] + n_singles[best] == 0:
         raise ValueError(
-            f"n_components={budget} has no room for a conjugate pair of slices, and no other slice "
-            "varies; give at least 2"
+            f"n_components={budget} is too small: only conjugate pairs of slices vary, and each "
+            "takes two components; use at least 2"
         )
     chosen = np.zeros(energy.size, dtype=np.intp)
     chosen[singles[: n_singles[best]]] = 1

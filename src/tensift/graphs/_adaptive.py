@@ -1,4 +1,4 @@
-"""Neighbours weighted by the adaptive rule of clustering with adaptive neighbours."""
+"""Neighbours weighted by the rule of clustering with adaptive neighbours (CAN)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["adaptive_graph", "adaptive_weights"]
 
 
 def adaptive_graph(X: NDArray, k: int) -> tuple[csr_array, float]:
-    """Probabilities of being neighbours, those of every row over its `k` nearest rows.
+    """The probability that rows are neighbours, spread over the `k` nearest rows of each row.
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ def adaptive_graph(X: NDArray, k: int) -> tuple[csr_array, float]:
     S : csr_array of shape (n, n)
         Rows sum to 1. Not symmetric.
     r : float
-        The mean over the rows of the regularisation under which they have `k` neighbours.
+        The regularisation for which a row has exactly `k` neighbours, averaged over rows.
 
     Notes
     -----
-    With ``k = n - 1`` there is no further row that the weights could be measured by; the farthest
-    neighbour takes its part.
+    The weights need the distance to one more row than `k`. With ``k = n - 1`` there is none, and
+    the farthest neighbour is used in its place.
 
     Examples
     --------
@@ -57,15 +57,15 @@ def adaptive_graph(X: NDArray, k: int) -> tuple[csr_array, float]:
 def adaptive_weights(
     squared_distances: NDArray, k: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of the `k` nearest candidates: how much nearer they are than the next one.
+    """Weights of the `k` nearest candidates, by how much nearer they are than the next one.
 
     A row of weights minimises ``sum_j e_j s_j + r s_j^2`` on the simplex, with the ``r`` for which
-    exactly `k` weights are not zero. If all candidates are equally near, so are the weights.
+    exactly `k` weights are not zero. If all candidates are equally near, all weights are equal.
 
     Parameters
     ----------
     squared_distances : ndarray of shape (n, m), m > k
-        Of every row to its candidates, ascending.
+        Squared distances from every row to its candidates, ascending.
     k : int
         The number of weights.
 
@@ -86,12 +86,12 @@ def adaptive_weights(
     """
     if not 1 <= k < squared_distances.shape[1]:
         raise ValueError(
-            f"k={k} weights need at least {max(k, 1) + 1} candidates and k >= 1, got "
-            f"{squared_distances.shape[1]}"
+            f"k={k} weights need k >= 1 and at least {max(k, 1) + 1} candidates, got "
+            f"{squared_distances.shape[1]} candidates"
         )
     nearer = squared_distances[:, k, None] - squared_distances[:, :k]
     total = nearer.sum(axis=1)
-    # Below rounding of the distances themselves, differences say nothing.
+    # Differences below the rounding of the distances carry no information.
     told_apart = total > k * np.finfo(float).eps * squared_distances[:, k]
     safe = np.where(told_apart, total, 1.0)[:, None]
     return np.where(told_apart[:, None], nearer / safe, 1 / k), total / 2

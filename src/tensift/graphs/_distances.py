@@ -16,12 +16,12 @@ def squared_distances(X: NDArray, Y: NDArray | None = None) -> NDArray[np.float6
     X : ndarray of shape (n, d)
         Rows.
     Y : ndarray of shape (m, d), optional
-        Other rows. By default `X` itself, whose distances to itself are exactly zero.
+        Other rows. By default `X` itself; the distance of a row to itself is then exactly zero.
 
     Returns
     -------
     ndarray of shape (n, m)
-        Never negative. The error is some rounding units of the squared norms of centred rows.
+        Never negative. Errors are a few rounding units of the squared norms of centred rows.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def squared_distances(X: NDArray, Y: NDArray | None = None) -> NDArray[np.float6
     array([[ 0., 25.],
            [25.,  0.]])
     """
-    # Distances do not see a common shift, and the rounding of inner products does.
+    # Centring does not change distances, but makes the rounding of inner products smaller.
     centre = X.mean(axis=0)
     left = X - centre
     right = left if Y is None else Y - centre
@@ -43,7 +43,7 @@ def squared_distances(X: NDArray, Y: NDArray | None = None) -> NDArray[np.float6
 
 
 def expanded_distances(X: NDArray, Y: NDArray) -> NDArray[np.float64]:
-    """``|x|^2 - 2 x'y + |y|^2``, with the rounding that comes with it."""
+    """``|x|^2 - 2 x'y + |y|^2``; rounding can make it slightly negative."""
     distances = -2 * (X @ Y.T)
     distances += np.einsum("ij,ij->i", X, X)[:, None]
     distances += np.einsum("ij,ij->i", Y, Y)

@@ -10,9 +10,12 @@ from tensift.graphs._neighbors import nearest_neighbors
 
 __all__ = ["heat_kernel_graph", "neighbor_graph"]
 
+# Squares of widths beyond these overflow or vanish. Within them, weights are one or zero anyway.
+_WIDTHS = (1e-150, 1e150)
+
 
 def heat_kernel_graph(X: NDArray, k: int, *, width: float | None = 1.0) -> csr_array:
-    """Weights ``exp(-|x_i - x_j|^2 / (2 width^2))`` where one row is among the nearest of another.
+    """Weights ``exp(-|x_i - x_j|^2 / (2 width^2))`` between nearest neighbours.
 
     Parameters
     ----------
@@ -21,13 +24,13 @@ def heat_kernel_graph(X: NDArray, k: int, *, width: float | None = 1.0) -> csr_a
     k : int
         The number of neighbours of a row, before the graph is made symmetric.
     width : float or None, default=1.0
-        The distance at which a weight has fallen to ``exp(-1/2)``. None: the root mean square
-        of the distances between neighbours, so that the weights do not depend on units.
+        The distance at which a weight is ``exp(-1/2)``. None: the root mean square of the
+        distances between neighbours, so that the weights do not depend on units.
 
     Returns
     -------
     csr_array of shape (n, n)
-        Symmetric, the larger of both directions, with a zero diagonal.
+        Symmetric, with a zero diagonal: rows are connected if one is a neighbour of the other.
 
     Examples
     --------
@@ -39,16 +42,18 @@ def heat_kernel_graph(X: NDArray, k: int, *, width: float | None = 1.0) -> csr_a
            [0.   , 0.135, 0.   ]])
     """
     indices, squared = nearest_neighbors(X, k)
-    variance = squared.mean() if width is None else width**2
-    exponents = squared / (2 * variance) if variance > 0 else np.zeros_like(squared)
+    variance = squared.mean() if width is None else float(np.clip(width, *_WIDTHS)) ** 2
+    with np.errstate(over="ignore"):  # weights of neighbours at infinity are zero
+        exponents = squared / (2 * variance) if variance > 0 else np.zeros_like(squared)
     graph = neighbor_graph(indices, np.exp(-exponents))
     return csr_array(graph.maximum(graph.T))
 
 
 def neighbor_graph(indices: NDArray[np.intp], weights: NDArray[np.float64]) -> csr_array:
-    """The sparse ``(n, n)`` matrix with weights ``(n, k)`` at the neighbours of every row."""
+    """The sparse ``(n, n)`` matrix that holds weights ``(n, k)`` at the neighbours of every row."""
     n, k = indices.shape
     parts = (weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k))
-    graph = csr_array(parts, shape=(n, n), copy=True)  # sorting would reorder the caller's arrays
+    # A copy, because sorting would reorder the caller's arrays.
+    graph = csr_array(parts, shape=(n, n), copy=True)
     graph.sort_indices()
     return graph

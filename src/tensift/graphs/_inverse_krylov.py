@@ -1,4 +1,4 @@
-"""The lowest eigenvectors of a positive definite matrix that can be inverted, from a good guess."""
+"""The lowest eigenvectors of a positive definite matrix, from a good guess and its inverse."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["lowest_from_guess"]
 Matrix = NDArray[np.float64]
 Solve = Callable[[Matrix], Matrix]
 
-_ROUNDING = 1e-11  # of an eigenvector, where no gap tells which of several are the lowest
+_ROUNDING = 1e-11  # accuracy of eigenvectors if there is no gap to the eigenvalues not wanted
 _MAX_ROUNDS = 6
-_MAX_BLOCKS = 8  # in a space, before it starts again from its best vectors
+_MAX_BLOCKS = 8  # blocks of a Krylov space before it restarts from its best vectors
 
 
 def lowest_from_guess(
@@ -25,28 +25,30 @@ def lowest_from_guess(
     count: int,
     accuracy: float = 1e-7,
 ) -> Matrix | None:
-    """The lowest eigenvectors, by block Krylov spaces of inverses.
+    """Compute the lowest eigenvectors in block Krylov spaces of shifted inverses.
 
     Parameters
     ----------
     inverse_below : callable
-        Takes a shift to a function that solves systems with the matrix less the shift. It raises
-        LinAlgError if that is not positive definite, as far as it can tell.
+        ``inverse_below(shift)`` returns a function that solves systems with the matrix minus
+        ``shift`` times the identity. It raises LinAlgError if it finds that this matrix is not
+        positive definite.
     block : ndarray of shape (d, m), count < m <= d / 8
-        Orthonormal columns that nearly span the wanted vectors, and some others to spare.
+        Orthonormal columns that nearly span the wanted vectors, and some more.
     energies : ndarray of shape (m,)
         Ascending Ritz values of the matrix in the span of `block`.
     count : int
         How many vectors must be accurate.
     accuracy : float, default=1e-7
-        Of the space that they span: the sine of its largest angle to the true one, at most. If
-        others are just as low, the vectors are accurate, but which ones is not determined.
+        Largest sine of the angle between the space that they span and the true one. If several
+        eigenvalues are equal, the vectors are accurate, but they may be any of those that belong
+        to these eigenvalues.
 
     Returns
     -------
     ndarray of shape (d, m) or None
-        Orthonormal columns, the lowest first, `count` of them accurate; None if that takes so
-        long that a dense decomposition is the shorter way.
+        Orthonormal columns, the lowest first; the first `count` are accurate. None if a dense
+        decomposition would be faster than going on.
     """
     width = block.shape[1]
     for _ in range(_MAX_ROUNDS):
@@ -63,7 +65,7 @@ def lowest_from_guess(
                 return block
             if blocks < _MAX_BLOCKS:
                 new = images[:, -width:]
-                for _ in range(2):  # once more, for what rounding left of the others
+                for _ in range(2):  # twice: once is not orthogonal to full precision
                     new = qr(new - basis @ (basis.T @ new), mode="economic", check_finite=False)[0]
                 basis, images = np.hstack([basis, new]), np.hstack([images, solve(new)])
         energies = shift + 1 / values
@@ -73,9 +75,9 @@ def lowest_from_guess(
 def _nearest_inverse(
     inverse_below: Callable[[float], Solve], energies: NDArray[np.float64], count: int
 ) -> tuple[float, Solve]:
-    """The inverse about a shift just below the eigenvalues, where it tells them best apart."""
+    """The inverse for a shift just below the eigenvalues, where it separates them best."""
     margin = max(0.1 * (energies[count] - energies[0]), 1e-6 * energies[0])
-    # Ritz values are above the eigenvalues, so that the first shift may be too high.
+    # Ritz values are above the eigenvalues, so the first shift may be too large.
     while energies[0] > margin:
         try:
             return energies[0] - margin, inverse_below(energies[0] - margin)

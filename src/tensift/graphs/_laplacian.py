@@ -18,9 +18,10 @@ def laplacian(S: Any, *, normed: bool = False) -> csr_array:
     Parameters
     ----------
     S : sparse or dense array of shape (n, n)
-        Weights. If they are not symmetric, their symmetric part ``A`` is what counts.
+        Weights. Only their symmetric part ``A`` is used.
     normed : bool, default=False
-        Give ``I - D^-1/2 A D^-1/2``, with 1e-9 added to the degrees ``D``, instead of ``D - A``.
+        Return ``I - D^-1/2 A D^-1/2``, with 1e-9 added to the degrees ``D``, in place of
+        ``D - A``.
 
     Returns
     -------

@@ -9,14 +9,14 @@ from tensift.graphs._distances import expanded_distances
 
 __all__ = ["nearest_neighbors"]
 
-_BLOCK = 2**20  # numbers that a block of work may hold
+_BLOCK = 2**20  # numbers in a block of distances
 
 
 def nearest_neighbors(X: NDArray, k: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """The `k` nearest rows of every row, the nearest first.
 
-    A row is never its own neighbour, also not among duplicates. Of rows at the same distance the
-    one with the smaller index comes first.
+    A row is never its own neighbour, even if there are duplicates. Of rows at the same distance,
+    the one with the smaller index comes first.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def nearest_neighbors(X: NDArray, k: int) -> tuple[NDArray[np.intp], NDArray[np.
 
     Notes
     -----
-    Inner products, ``O(n^2 d)`` in blocks, tell which rows may be among the nearest. The distances
-    of those are computed anew from differences, so that rounding decides nothing.
+    Inner products, ``O(n^2 d)`` in blocks, find the rows that may be among the nearest. Their
+    distances are then computed from differences, so that rounding does not change the order.
 
     Examples
     --------
@@ -47,11 +47,11 @@ def nearest_neighbors(X: NDArray, k: int) -> tuple[NDArray[np.intp], NDArray[np.
     """
     n = len(X)
     if not 1 <= k < n:
-        raise ValueError(f"k={k} neighbours, but {n} rows have from 1 to {n - 1} others")
+        raise ValueError(f"k={k} is not possible for {n} rows; choose k from 1 to {n - 1}")
     X = np.asarray(X, dtype=float)
     centred = X - X.mean(axis=0)
     norms = np.einsum("ij,ij->i", centred, centred)
-    # What rounding in an inner product of d terms can move a distance by, on both sides.
+    # By how much rounding of inner products of d terms can change two distances.
     slack = 4 * (X.shape[1] + 4) * np.finfo(float).eps
     indices = np.empty((n, k), dtype=np.intp)
     distances = np.empty((n, k))
@@ -72,7 +72,7 @@ def nearest_neighbors(X: NDArray, k: int) -> tuple[NDArray[np.intp], NDArray[np.
 
 
 def _squared_differences(X: NDArray, row: NDArray, column: NDArray) -> NDArray[np.float64]:
-    """Squared distances of pairs of rows, from their differences."""
+    """Squared distances between pairs of rows, from their differences."""
     squared = np.empty(len(row))
     step = max(1, _BLOCK // X.shape[1])
     for start in range(0, len(row), step):

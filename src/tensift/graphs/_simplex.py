@@ -32,7 +32,7 @@ def project_to_simplex(V: NDArray) -> NDArray[np.float64]:
     descending = -np.sort(-V, axis=-1)
     counts = np.arange(1, V.shape[-1] + 1)
     thresholds = (np.cumsum(descending, axis=-1) - 1) / counts
-    # The entries that stay positive are the first ones in descending order.
+    # In descending order, the entries that stay positive come first.
     last = np.count_nonzero(descending > thresholds, axis=-1) - 1
     threshold = np.take_along_axis(thresholds, last[..., None], axis=-1)
     return np.maximum(V - threshold, 0)

@@ -1,4 +1,4 @@
-"""The lower end of the spectrum of a symmetric matrix."""
+"""The smallest eigenvalues of a symmetric matrix."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import eigsh
 
-from tensift._stacks import peak_phases
+from tensift._utils.stacks import peak_phases
 
 __all__ = ["smallest_eigenvectors"]
 
-_DENSE = 1000  # up to this size all of a sparse matrix is decomposed as fast as part of it
+_DENSE = 1000  # up to this size, a full decomposition is as fast as a partial one
 
 
 def smallest_eigenvectors(L: Any, c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -23,17 +23,17 @@ def smallest_eigenvectors(L: Any, c: int) -> tuple[NDArray[np.float64], NDArray[
     Parameters
     ----------
     L : sparse or dense array of shape (n, n)
-        Symmetric. If it is large and sparse, Lanczos' method is used on its inverse, shifted
+        Symmetric. If it is large and sparse, the Lanczos method is used on its inverse, shifted
         to be positive definite.
     c : int
-        How many, from 1 to ``n``.
+        How many eigenvalues, from 1 to ``n``.
 
     Returns
     -------
     values : ndarray of shape (c,)
         Ascending.
     vectors : ndarray of shape (n, c)
-        Orthonormal columns, the peak of each positive.
+        Orthonormal columns. The entry of largest modulus in each is positive.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def smallest_eigenvectors(L: Any, c: int) -> tuple[NDArray[np.float64], NDArray[
     """
     n = L.shape[0]
     if not 1 <= c <= n:
-        raise ValueError(f"c={c} eigenvectors, but a matrix of size {n} has from 1 to {n}")
+        raise ValueError(f"c={c} is not possible for a matrix of size {n}; choose c from 1 to {n}")
     if issparse(L) and n > _DENSE and 4 * c < n:
         values, vectors = _partial(csr_array(L), c)
     else:
@@ -55,7 +55,7 @@ def smallest_eigenvectors(L: Any, c: int) -> tuple[NDArray[np.float64], NDArray[
 
 
 def _partial(L: csr_array, c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shift and invert, with a shift below all eigenvalues by Gershgorin's bound."""
+    """Shift and invert; Gershgorin's bound gives a shift below all eigenvalues."""
     diagonal = L.diagonal()
     absolute = np.asarray(abs(L).sum(axis=1)).ravel()
     radius = absolute - np.abs(diagonal)

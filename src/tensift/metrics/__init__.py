@@ -1,19 +1,25 @@
-"""Selections judged by labels (clustering, class means, the paper's protocol) and without."""
+"""Judge a selection, with labels (clustering, class means, the paper's protocol) or without."""
 
 from tensift.metrics._agreement import selection_agreement
+from tensift.metrics._checks import check_data, encode_labels
 from tensift.metrics._class_variance import between_class_variance, proportion_correct
 from tensift.metrics._clustering import clustering_accuracy, normalized_mutual_information
 from tensift.metrics._evaluate import SelectionEvaluation, evaluate_selection
-from tensift.metrics._reconstruction import reconstruction_error
+from tensift.metrics._features import count_features
+from tensift.metrics._reconstruction import Reconstruction, reconstruction_error
 from tensift.metrics._redundancy import redundancy
 from tensift.metrics._silhouette import silhouette_of_labels
 from tensift.metrics._stability import StabilityEstimate, selection_stability
 
 __all__ = [
+    "Reconstruction",
     "SelectionEvaluation",
     "StabilityEstimate",
     "between_class_variance",
+    "check_data",
     "clustering_accuracy",
+    "count_features",
+    "encode_labels",
     "evaluate_selection",
     "normalized_mutual_information",
     "proportion_correct",

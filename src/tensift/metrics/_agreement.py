@@ -1,4 +1,4 @@
-"""Whether two selections are the same by more than chance."""
+"""How much two selections overlap, beyond chance."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ __all__ = ["selection_agreement"]
 
 
 def selection_agreement(a: ArrayLike, b: ArrayLike, n_features: int) -> float:
-    """Overlap of two selections, corrected for what chance gives (Kuncheva's index).
+    """Overlap of two selections, corrected for chance (Kuncheva's index).
 
     Parameters
     ----------
     a, b : array-like
-        Different feature indices, or boolean masks of all features.
+        Feature indices without duplicates, or boolean masks of all features.
     n_features : int
         How many features there are to choose from.
 
     Returns
     -------
     float
-        1 for equal selections, about 0 for selections drawn at random, less if they avoid one
-        another. NaN if either holds all features: the overlap is then no choice of anybody's.
+        1 for equal selections, about 0 for selections drawn at random, and less than 0 if they
+        overlap less than at random. NaN if either selection holds all features, because the
+        overlap is then fixed.
 
     Notes
     -----
     Selections of k and l features of d have ``k l / d`` in common by chance. With r in common,
-    the index is ``(r - k l / d) / (min(k, l) - k l / d)``: for ``k = l`` Kuncheva's, and 1
-    where one selection contains the other.
+    the index is ``(r - k l / d) / (min(k, l) - k l / d)``. For ``k = l`` this is Kuncheva's
+    index. It is 1 if one selection contains the other.
 
     References
     ----------
@@ -48,7 +49,7 @@ def selection_agreement(a: ArrayLike, b: ArrayLike, n_features: int) -> float:
     0.0
     """
     if not isinstance(n_features, (int, np.integer)) or n_features < 1:
-        raise ValueError(f"n_features must be an integer, at least 1; got {n_features!r}")
+        raise ValueError(f"n_features must be an integer of at least 1; got {n_features!r}")
     first = check_features("a", a, n_features)
     second = check_features("b", b, n_features)
     by_chance = len(first) * len(second) / n_features

@@ -1,4 +1,4 @@
-"""One place that validates what the metrics are given, and one that takes class means."""
+"""Check the arguments of the metrics, and compute class means."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift._namespace import refuse_device_array
+from tensift._utils.arrays import as_array
+from tensift._utils.namespace import refuse_device_array
 
 __all__ = ["ClassMeans", "as_real_rows", "check_data", "encode_labels"]
 
-# Rows are handled in blocks of about this many numbers, so that memory stays bounded.
+# Process rows in blocks of about this many numbers, so that memory stays bounded.
 _BLOCK_SIZE = 2**22
 
 
 def check_data(X: ArrayLike) -> np.ndarray:
-    """The data as an array of finite numbers, samples first."""
+    """Return the data as an array of finite numbers, samples first."""
     refuse_device_array(X, "this function")
-    data = np.asanyarray(X)
+    data = as_array(X)
     if data.dtype.kind not in "biufc":
-        raise ValueError(f"X must be numbers; got an array of dtype {data.dtype}")
+        raise ValueError(f"X must contain numbers; got an array of dtype {data.dtype}")
     if data.ndim < 2 or data.size == 0:
-        raise ValueError(f"X must have shape (n, d_1, ..., d_m), none of them 0; got {data.shape}")
+        raise ValueError(f"X must have shape (n, d_1, ..., d_m) without zeros; got {data.shape}")
     for block in _blocks(data):
         if not np.isfinite(block).all():
-            raise ValueError("X holds NaN or infinity; fill or drop those values first")
+            raise ValueError("X contains NaN or infinity; fill or drop those values first")
     return data
 
 
 def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[np.ndarray, int]:
-    """Labels of any kind as 0..K-1, and K."""
-    values = np.asarray(labels)
+    """Return the labels as codes 0..K-1, and K."""
+    values = np.asarray(as_array(labels, "labels"))
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"labels must be one value a sample, shape (n,); got {values.shape}")
+        raise ValueError(f"labels must have one value per sample, shape (n,); got {values.shape}")
     if n_samples is not None and len(values) != n_samples:
         raise ValueError(f"labels has {len(values)} values for {n_samples} samples")
     classes, codes = np.unique(values, return_inverse=True)
@@ -41,11 +42,11 @@ def encode_labels(labels: ArrayLike, n_samples: int | None = None) -> tuple[np.n
 
 
 class ClassMeans:
-    """The mean of every class, each as its distance from the mean of all.
+    """The mean of every class, as an offset from the mean of all samples.
 
-    Taking the offsets of centred data, rather than differences of raw means, keeps what is
-    small beside a large common offset. Samples are flat and real here: a complex number
-    counts as two.
+    Offsets are computed from centred data, not as differences of raw means. This keeps small
+    differences accurate when all values share a large offset. Samples are flat and real here:
+    a complex number counts as two.
     """
 
     def __init__(self, data: np.ndarray, codes: np.ndarray, n_classes: int) -> None:
@@ -61,7 +62,7 @@ class ClassMeans:
         self.offsets /= self.counts[:, None]
 
     def centred_blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the centred samples, a bounded number at a time, and which rows they are."""
+        """Yield the centred samples in blocks of bounded size, with the rows of each block."""
         start = 0
         for block in _blocks(self._data):
             rows = slice(start, start + len(block))

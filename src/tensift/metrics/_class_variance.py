@@ -1,11 +1,11 @@
-"""How much each feature tells the classes apart, and how many such features were chosen."""
+"""How well each feature separates the classes, and how many such features were selected."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift._modes import resolve_mode
+from tensift._utils.modes import resolve_mode
 from tensift.metrics._checks import ClassMeans, check_data, encode_labels
 from tensift.metrics._features import check_features
 
@@ -15,26 +15,26 @@ __all__ = ["between_class_variance", "proportion_correct"]
 def between_class_variance(
     X: ArrayLike, labels: ArrayLike, *, feature_mode: int | None = None
 ) -> np.ndarray:
-    """Variance of the class means about the mean of all, for every feature (BCV).
+    """Variance of the class means around the overall mean, for every feature (BCV).
 
-    Every class counts the same, whatever its size. The paper's eq. ``BCV_formulation``, but
-    for the divisor: K - 1 as in its authors' program, where the paper writes K. The order of
-    the features is the same.
+    Every class counts the same, whatever its size. This is the paper's eq. ``BCV_formulation``,
+    except that it divides by K - 1, as the authors' program does, where the paper writes K. The
+    order of the features is the same.
 
     Parameters
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
-        The samples; centring them changes nothing.
+        The samples. Centring them does not change the result.
     labels : array-like of shape (n,)
-        The K >= 2 classes; any values.
+        The classes, at least two; any values.
     feature_mode : int, optional
-        Sum over every other mode, for features that are the indices of this one (eq.
+        The mode whose indices are the features. The result is summed over all other modes (eq.
         ``BCV_feature``).
 
     Returns
     -------
     ndarray of shape (d_1, ..., d_m), or (d_k,) with feature_mode=k
-        One value a feature.
+        One value per feature.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def between_class_variance(
         raise ValueError("labels must have at least two classes; got one")
     offsets = ClassMeans(data, codes, n_classes).offsets
     squares = np.sum(offsets**2, axis=0) / (n_classes - 1)
-    # A complex feature comes as two rows, its real and its imaginary part.
+    # A complex feature has two rows, its real and its imaginary part.
     variance = squares.reshape(-1, *data.shape[1:]).sum(axis=0)
     if feature_mode is None:
         return variance
@@ -65,22 +65,23 @@ def between_class_variance(
 def proportion_correct(
     selected: ArrayLike, X: ArrayLike, labels: ArrayLike, *, feature_mode: int | None = None
 ) -> float:
-    """Share of h selected features that are among the h of largest between-class variance (POC).
+    """Share of h selected features that are among the h with the largest BCV (POC).
 
-    The paper's eq. ``POC``. A feature that ties with the h-th largest counts as correct, so
-    that the result does not depend on the order of the features.
+    This is the paper's eq. ``POC``; BCV is `between_class_variance`. A feature that ties with
+    the h-th largest counts as correct, so the result does not depend on the order of the
+    features.
 
     Parameters
     ----------
     selected : array-like
-        Different feature indices (flat C-order, or along ``feature_mode``), or a boolean mask
-        of all features.
+        Feature indices without duplicates (flat C-order, or along ``feature_mode``), or a
+        boolean mask of all features.
     X : array-like of shape (n, d_1, ..., d_m)
         The samples, with all features.
     labels : array-like of shape (n,)
         The classes; any values.
     feature_mode : int, optional
-        The mode whose indices are the features; by default every element is one.
+        The mode whose indices are the features. By default every element is a feature.
 
     Returns
     -------

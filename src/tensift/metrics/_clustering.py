@@ -13,10 +13,10 @@ __all__ = ["clustering_accuracy", "normalized_mutual_information"]
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Share of the samples whose cluster is their class's, under the best matching (ACC).
+    """Share of samples whose cluster matches their class, under the best matching (ACC).
 
-    Every cluster is matched to at most one class so that the most samples agree (the
-    Kuhn-Munkres assignment). Clusters left without a class count as wrong. The paper's
+    Every cluster is matched to at most one class, so that as many samples as possible agree
+    (the Kuhn-Munkres assignment). Clusters without a class count as wrong. This is the paper's
     eq. ``ACC``.
 
     Parameters
@@ -44,9 +44,10 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 
 
 def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Mutual information of two labellings over the geometric mean of their entropies (NMI).
+    """Mutual information of two labellings, normalised to lie between 0 and 1 (NMI).
 
-    The paper's normalisation; scikit-learn's default is the arithmetic mean.
+    It is divided by the geometric mean of the two entropies, as in the paper. scikit-learn's
+    default is the arithmetic mean.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike
     Returns
     -------
     float
-        Between 0 and 1. Where exactly one of the labellings has a single value, 0.
+        Between 0 and 1. It is 0 if exactly one of the labellings has a single value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The paper's protocol: how well do the selected features cluster?"""
+"""The paper's protocol: how well do samples cluster on the selected features?"""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
+from tensift._utils.threads import one_library_thread
 from tensift.metrics._checks import check_data, encode_labels
 from tensift.metrics._class_variance import proportion_correct
 from tensift.metrics._clustering import clustering_accuracy, normalized_mutual_information
@@ -36,13 +36,12 @@ class SelectionEvaluation:
     counts : tuple of int
         The numbers of features.
     means : dict of str to ndarray
-        For every metric its value at each count; where k-means is involved, the mean over the
+        The value of every metric at each count. For metrics that use k-means, the mean over the
         repeats.
     stds : dict of str to ndarray
-        The standard deviation over the repeats (of the population, ``ddof=0``), for the
-        metrics that involve k-means.
+        The standard deviation over the repeats (``ddof=0``), for the metrics that use k-means.
     n_repeats : int
-        How often k-means ran at each count.
+        The number of k-means runs at each count.
 
     Examples
     --------
@@ -62,9 +61,9 @@ class SelectionEvaluation:
     n_repeats: int
 
     def best(self, metric: str) -> tuple[int, float]:
-        """The count at which a metric is largest (the smallest such count), and its value.
+        """Return the count at which a metric is largest, and its value there.
 
-        A best value over counts is chosen with the labels: say so where it is reported.
+        Ties go to the smallest count. The labels choose this count: say so when you report it.
         """
         if metric not in self.means:
             raise ValueError(f"metric must be one of {tuple(self.means)}; got {metric!r}")
@@ -72,7 +71,7 @@ class SelectionEvaluation:
         return self.counts[place], float(self.means[metric][place])
 
     def to_rows(self) -> list[dict[str, float]]:
-        """One dict a count, ready for ``csv.DictWriter`` or ``pandas.DataFrame``."""
+        """Return one dict per count, for ``csv.DictWriter`` or ``pandas.DataFrame``."""
         rows = []
         for place, count in enumerate(self.counts):
             row: dict[str, float] = {"n_features": count}
@@ -99,9 +98,9 @@ def evaluate_selection(
 ) -> SelectionEvaluation:
     """Score the first features of a ranking by the paper's protocol.
 
-    For each number of features: k-means on those features, repeated from fresh seeds, its
-    clusters compared with the labels; and the silhouette of the labels themselves, which
-    involves no clustering. The same seeds serve every count and every ranking.
+    For each number of features, k-means runs on those features several times, each time from
+    another seed, and its clusters are compared with the labels. The silhouette is that of the
+    labels themselves and uses no clustering. Every count and every ranking gets the same seeds.
 
     Parameters
     ----------
@@ -110,26 +109,26 @@ def evaluate_selection(
     labels : array-like of shape (n,)
         The true classes; any values.
     ranking_or_support : array-like
-        Feature indices, best first (flat C-order, or along ``feature_mode``), or a boolean mask
-        of all features, which is scored whole.
+        Feature indices, best first (flat C-order, or along ``feature_mode``), such as
+        ``selector.order_``; or a boolean mask of all features, whose features are all used.
     counts : iterable of int, optional
-        How many of the first features to take. By default the paper's 50, 100, ..., 300 as far
-        as the ranking reaches, or all of a ranking shorter than 50.
+        How many of the first features to use. By default the paper's 50, 100, ..., 300, up to
+        the length of the ranking, or the whole ranking if it is shorter than 50.
     n_clusters : int, optional
-        The number of clusters; by default that of the classes.
+        The number of clusters. By default the number of classes.
     n_repeats : int, default=30
-        How often k-means is run.
+        The number of k-means runs.
     seeding : {"k-means++", "greedy"}, default="k-means++"
-        Plain k-means++, as in the paper (MATLAB's: one candidate a centre, one replicate), or
-        scikit-learn's greedy one, which finds better clusters: accuracies of the two are not
-        comparable.
+        "k-means++" is plain k-means++, as in the paper (MATLAB's: one candidate per centre, one
+        replicate). "greedy" is scikit-learn's, which finds better clusters. Do not compare
+        accuracies of the two.
     random_state : int, RandomState instance or None, default=0
-        The seed of the seeds.
+        The seed from which the seeds of all runs are drawn.
     feature_mode : int, optional
-        The mode whose indices are the features; by default every element is one.
+        The mode whose indices are the features. By default every element is a feature.
     metrics : sequence of {"acc", "nmi", "silhouette", "poc"}
-        What to compute. ``"poc"`` is :func:`proportion_correct`. Without ``"acc"`` and
-        ``"nmi"`` no k-means is run.
+        What to compute. ``"poc"`` is :func:`proportion_correct`. k-means only runs for
+        ``"acc"`` and ``"nmi"``.
 
     Returns
     -------
@@ -138,9 +137,9 @@ def evaluate_selection(
 
     Notes
     -----
-    Where the selected features leave fewer distinct samples than clusters, k-means returns
-    fewer clusters, without a warning. The numerical libraries are held to one thread: the
-    result does not depend on the machine's cores, and callers can run many evaluations at once.
+    If the samples have fewer distinct values than clusters on the selected features, k-means
+    returns fewer clusters, without a warning. The numerical libraries use one thread, so the
+    result does not depend on the number of cores, and you can run many evaluations at once.
 
     Examples
     --------
@@ -162,13 +161,13 @@ def evaluate_selection(
     chosen_counts = _check_counts(counts, len(ranking), is_mask)
     n_clusters = n_classes if n_clusters is None else n_clusters
     if n_clusters > len(data):
-        raise ValueError(f"n_clusters={n_clusters} is more than the {len(data)} samples")
+        raise ValueError(f"n_clusters={n_clusters} is more than the {len(data)} samples in X")
     _check_options(n_clusters, n_repeats, seeding, metrics)
     seeds = check_random_state(random_state).randint(2**31, size=n_repeats)
 
     means: dict[str, list[float]] = {metric: [] for metric in metrics}
     stds: dict[str, list[float]] = {metric: [] for metric in metrics if metric in _CLUSTERED}
-    with threadpool_limits(limits=1):
+    with one_library_thread():
         for count in chosen_counts:
             features = ranking[:count]
             rows = restrict(data, features, feature_mode)
@@ -202,7 +201,7 @@ def _cluster_scores(
     if not scores:
         return scores
     with warnings.catch_warnings():
-        # Collapsed features make samples coincide: fewer clusters are then the right answer.
+        # If samples are equal on the selected features, fewer clusters are the right answer.
         warnings.simplefilter("ignore", ConvergenceWarning)
         for seed in seeds:
             clusters = cluster_once(rows, n_clusters, seeding, int(seed))
@@ -217,11 +216,11 @@ def _check_counts(counts: Iterable[int] | None, n_ranked: int, is_mask: bool) ->
         return fitting or (n_ranked,)
     chosen = tuple(counts)
     if not chosen:
-        raise ValueError("counts must name at least one number of features")
+        raise ValueError("counts must contain at least one number of features")
     for count in chosen:
         if not isinstance(count, (int, np.integer)) or not 1 <= count <= n_ranked:
             raise ValueError(
-                f"counts must be integers in 1..{n_ranked}, the number of ranked features; "
+                f"counts must be integers from 1 to {n_ranked}, the number of ranked features; "
                 f"got {count!r}"
             )
     return tuple(int(count) for count in chosen)
@@ -230,9 +229,9 @@ def _check_counts(counts: Iterable[int] | None, n_ranked: int, is_mask: bool) ->
 def _check_options(n_clusters: int, n_repeats: int, seeding: str, metrics: Sequence[str]) -> None:
     for name, value in (("n_clusters", n_clusters), ("n_repeats", n_repeats)):
         if not isinstance(value, (int, np.integer)) or value < 1:
-            raise ValueError(f"{name} must be an integer, at least 1; got {value!r}")
+            raise ValueError(f"{name} must be an integer of at least 1; got {value!r}")
     if seeding not in SEEDINGS:
         raise ValueError(f"seeding must be one of {SEEDINGS}; got {seeding!r}")
     unknown = [metric for metric in metrics if metric not in _METRICS]
     if unknown or isinstance(metrics, str) or not metrics:
-        raise ValueError(f"metrics must be a list out of {_METRICS}; got {metrics!r}")
+        raise ValueError(f"metrics must be a list with elements from {_METRICS}; got {metrics!r}")

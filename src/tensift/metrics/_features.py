@@ -1,4 +1,4 @@
-"""Some of the features: which they are, and the samples restricted to them."""
+"""Check feature indices, and restrict samples to the selected features."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift._modes import resolve_mode
+from tensift._utils.arrays import as_array
+from tensift._utils.modes import resolve_mode
 
 __all__ = ["check_features", "count_features", "kept_elements", "restrict"]
 
 
 def count_features(shape: tuple[int, ...], feature_mode: int | None) -> tuple[int, int | None]:
-    """How many features samples of a shape have, and the mode of features counted from 0."""
+    """Return the number of features of a sample, and the feature mode as an index from 0."""
     if feature_mode is None:
         return math.prod(shape), None
     mode = resolve_mode("feature_mode", feature_mode, len(shape))
@@ -22,27 +23,27 @@ def count_features(shape: tuple[int, ...], feature_mode: int | None) -> tuple[in
 
 
 def check_features(name: str, features: ArrayLike, n_features: int) -> np.ndarray:
-    """Feature indices, from indices or from a mask of all features."""
-    values = np.asarray(features)
+    """Return feature indices, given indices or a mask of all features."""
+    values = np.asarray(as_array(features, name))
     if values.dtype.kind == "b":
         if values.size != n_features:
-            raise ValueError(f"{name} is a mask of {values.size} features; there are {n_features}")
+            raise ValueError(f"{name} is a mask of {values.size} features, but X has {n_features}")
         values = np.flatnonzero(values)
     if values.size == 0:
-        raise ValueError(f"{name} must name at least one feature")
+        raise ValueError(f"{name} must contain at least one feature")
     if values.ndim != 1 or values.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a list of feature indices, or a boolean mask of all")
+        raise ValueError(f"{name} must be a list of feature indices or a boolean mask")
     if values.min() < 0 or values.max() >= n_features:
-        raise ValueError(f"{name} must hold indices in 0..{n_features - 1}")
+        raise ValueError(f"{name} must contain indices from 0 to {n_features - 1}")
     if len(np.unique(values)) != len(values):
-        raise ValueError(f"{name} names a feature twice")
+        raise ValueError(f"{name} contains a feature twice; give each index once")
     return values
 
 
 def restrict(data: np.ndarray, features: np.ndarray, feature_mode: int | None) -> np.ndarray:
-    """The selected features as real rows."""
+    """Return the selected features as one real row per sample."""
     if feature_mode is None:
-        # Indexing axis by axis leaves a memory-mapped tensor where it is.
+        # Index axis by axis, so that a memory-mapped tensor is not loaded as a whole.
         places: tuple[Any, ...] = np.unravel_index(features, data.shape[1:])
         rows = data[(slice(None), *places)]
     else:
@@ -55,7 +56,7 @@ def restrict(data: np.ndarray, features: np.ndarray, feature_mode: int | None) -
 def kept_elements(
     shape: tuple[int, ...], features: np.ndarray, feature_mode: int | None
 ) -> np.ndarray:
-    """Which elements of a sample belong to the features, as a flat mask."""
+    """Return a flat mask of the elements of a sample that belong to the features."""
     if feature_mode is None:
         mask = np.zeros(math.prod(shape), dtype=bool)
         mask[features] = True

@@ -1,4 +1,4 @@
-"""k-means from one start, with the seeding the paper's figures were made with."""
+"""One run of k-means, with the seeding that the paper used."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SEEDINGS = ("k-means++", "greedy")
 
 
 def cluster_once(rows: np.ndarray, n_clusters: int, seeding: str, seed: int) -> np.ndarray:
-    """Cluster labels of one k-means run.
+    """Return the cluster labels of one k-means run.
 
-    ``"k-means++"`` draws one candidate a centre and iterates until nothing moves, at most 100
-    times, as MATLAB does by default. ``"greedy"`` is scikit-learn's default: the best of
-    several candidates a centre.
+    ``"k-means++"`` draws one candidate per centre and iterates until nothing changes, at most
+    100 times, as MATLAB does by default. ``"greedy"`` is scikit-learn's default, which takes the
+    best of several candidates per centre.
     """
     if seeding == "greedy":
         model = KMeans(n_clusters, n_init=1, random_state=seed)
@@ -27,9 +27,9 @@ def cluster_once(rows: np.ndarray, n_clusters: int, seeding: str, seed: int) -> 
 
 
 def plain_seeds(rows: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """k-means++ with one candidate: each next centre is a sample, drawn by squared distance.
+    """Choose centres by k-means++: draw each next sample with weight squared distance.
 
-    Fewer than ``n_clusters`` centres come back where fewer samples are distinct.
+    Returns fewer than ``n_clusters`` centres if there are fewer distinct samples.
     """
     chosen = [int(rng.integers(len(rows)))]
     nearest = np.full(len(rows), np.inf)
@@ -38,7 +38,7 @@ def plain_seeds(rows: np.ndarray, n_clusters: int, rng: np.random.Generator) -> 
         cumulative = np.cumsum(nearest)
         if cumulative[-1] == 0:
             break
-        # side="right": a draw on a boundary never picks a sample of distance zero.
+        # side="right", so that a draw on a boundary never picks a sample at distance zero.
         draw = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
         chosen.append(min(int(draw), len(rows) - 1))
     return rows[chosen]

@@ -1,4 +1,4 @@
-"""How much of all features the kept ones miss."""
+"""How well the selected features predict all features."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ def reconstruction_error(
     n_folds: int = 5,
     random_state: int = 0,
 ) -> float:
-    """Share of the variance of all features that the kept ones miss on samples not seen before.
+    """Share of the variance that the selected features do not explain on new samples.
 
-    All other features are predicted from the kept ones by linear regression, learned on some of
-    the samples and judged on the rest, in turn. No labels are involved.
+    A linear regression predicts all other features from the selected ones. It is trained on
+    some of the samples and judged on the rest, in turn (cross-validation). It needs no labels.
 
     Parameters
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
         The samples, with all features. A complex number counts as two.
     features : array-like
-        The kept features: different indices (flat C-order, or along ``feature_mode``), or a
-        boolean mask of all features.
+        The selected features: indices without duplicates (flat C-order, or along
+        ``feature_mode``), or a boolean mask of all features.
     feature_mode : int, optional
-        The mode whose indices are the features; by default every element is one.
+        The mode whose indices are the features. By default every element is a feature.
     n_folds : int, default=5
-        Into how many parts the samples are shuffled; each is predicted once.
+        The number of folds. Every sample is predicted once.
     random_state : int, default=0
         The seed of the shuffle.
 
     Returns
     -------
     float
-        0 if nothing is missed, as when all features are kept. 1 if the kept features are worth
-        no more than the mean; predictions that are worse than the mean exceed it.
+        0 if the predictions are perfect, as when all features are selected. 1 if they are as
+        good as predicting the mean, and more than 1 if they are worse.
 
     Notes
     -----
     The regression is ridge regression. Its weight is one of ``1e-6, 1e-5, ..., 1e3`` times the
-    mean squared singular value of the kept features, whichever has the least generalised
-    cross-validation error on the learning samples; so units do not matter, and more kept
-    features than samples do no harm. Features count by their variance: what varies little is
-    little to miss. For n samples and k kept elements, ``O(n k min(n, k) + n d min(n, k))``; no
+    mean squared singular value of the selected features: the one with the least generalised
+    cross-validation error on the training samples. So units do not matter, and you can select
+    more features than there are samples. Features count in proportion to their variance. For n
+    samples and k selected elements, the work is ``O(n k min(n, k) + n d min(n, k))``, and no
     matrix is larger than the data.
 
     References
@@ -62,7 +62,7 @@ def reconstruction_error(
 
     Examples
     --------
-    The third column is the sum of the others, the fourth is noise.
+    The third column is the sum of the first two, the fourth is noise.
 
     >>> import numpy as np
     >>> from tensift.metrics import reconstruction_error
@@ -79,7 +79,8 @@ def reconstruction_error(
     kept = check_features("features", features, n_features)
     if not isinstance(n_folds, (int, np.integer)) or not 2 <= n_folds <= len(data):
         raise ValueError(
-            f"n_folds must be an integer from 2 to the {len(data)} samples; got {n_folds!r}"
+            f"n_folds must be an integer from 2 to {len(data)}, the number of samples; "
+            f"got {n_folds!r}"
         )
     samples = Reconstruction(data, kept, feature_mode)
     order = np.random.default_rng(random_state).permutation(len(data))
@@ -89,24 +90,24 @@ def reconstruction_error(
         parts = samples.missed(learning, test)
         missed, total = missed + parts[0], total + parts[1]
     if total == 0:
-        raise ValueError("X is constant: there is no variance to miss")
+        raise ValueError("X is constant, so there is no variance to explain")
     return missed / total
 
 
 class Reconstruction:
-    """Samples, and which of their elements are known."""
+    """Predict all elements of samples from those of the selected features."""
 
     def __init__(self, data: np.ndarray, features: np.ndarray, feature_mode: int | None) -> None:
         kept = kept_elements(data.shape[1:], features, feature_mode)
         self._kept = np.concatenate([kept, kept]) if np.iscomplexobj(data) else kept
         rows = as_real_rows(data)
-        # Squares of huge or tiny values would not be numbers.
+        # Scale to at most 1, so that squares neither overflow nor underflow.
         self._rows = rows / (float(np.abs(rows).max()) or 1.0)
 
     def missed(self, learning: np.ndarray, test: np.ndarray) -> tuple[float, float]:
-        """Squared errors of predictions for test samples, and their squared distance to the mean.
+        """Return the squared error on the test samples, and their squared distance to the mean.
 
-        The mean is that of the learning samples, the prediction of those who know nothing else.
+        The mean is that of the training samples: the best prediction without any features.
         """
         kept = self._kept
         mean = self._rows[learning].mean(axis=0)
@@ -116,7 +117,7 @@ class Reconstruction:
 
 
 def _predict(known: np.ndarray, wanted: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Ridge regression of centred columns on centred columns, at new rows."""
+    """Regress `wanted` on `known` (both centred) by ridge regression; predict at `new`."""
     left, values, right = np.linalg.svd(known, full_matrices=False)
     significant = values > values[0] * max(known.shape) * np.finfo(float).eps
     if not significant.any() or not wanted.size:
@@ -128,11 +129,14 @@ def _predict(known: np.ndarray, wanted: np.ndarray, new: np.ndarray) -> np.ndarr
 
 
 def _choose_ridge(values: np.ndarray, targets: np.ndarray, wanted: np.ndarray) -> float:
-    """The weight of least generalised cross-validation error, by its formula in the eigenbasis."""
+    """Return the ridge weight with the least generalised cross-validation error.
+
+    `values` are squared singular values, `targets` are in the basis of the singular vectors.
+    """
     energy = np.sum(targets**2, axis=1)
-    beyond = max(0.0, float(np.sum(wanted**2) - energy.sum()))  # what no weight can reach
+    beyond = max(0.0, float(np.sum(wanted**2) - energy.sum()))  # error that no weight can avoid
     candidates = _RIDGES * values.mean()
     lost = candidates[:, None] / (values + candidates[:, None])
     residual = beyond + lost**2 @ energy
-    freedom = len(wanted) - 1 - (1 - lost).sum(axis=1)  # one is the mean's
+    freedom = len(wanted) - 1 - (1 - lost).sum(axis=1)  # the mean takes one degree of freedom
     return float(candidates[np.argmin(residual / freedom**2)])

@@ -1,4 +1,4 @@
-"""How much the kept features repeat one another."""
+"""How much the selected features repeat each other."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ __all__ = ["redundancy"]
 
 
 def redundancy(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = None) -> float:
-    """Mean absolute correlation between the kept features.
+    """Mean absolute correlation between the selected features.
 
-    Features that are indices of a mode consist of several columns. For them it is the mean
-    square root of the RV coefficient, which for single columns is the absolute correlation.
+    With ``feature_mode`` a feature has several columns. The result is then the mean square root
+    of the RV coefficient, which equals the absolute correlation for single columns.
 
     Parameters
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
         The samples, with all features.
     features : array-like
-        The kept features: different indices (flat C-order, or along ``feature_mode``), or a
-        boolean mask of all features.
+        The selected features: indices without duplicates (flat C-order, or along
+        ``feature_mode``), or a boolean mask of all features.
     feature_mode : int, optional
-        The mode whose indices are the features; by default every element is one.
+        The mode whose indices are the features. By default every element is a feature.
 
     Returns
     -------
     float
-        Between 0 and 1. Features that do not vary are left out; NaN where fewer than two are
-        left, which have nothing to repeat.
+        Between 0 and 1. Constant features are left out. NaN if fewer than two features remain.
 
     Notes
     -----
     With ``A`` and ``B`` the centred columns of two features, RV is ``||A' B||^2 / (||A A'||
-    ||B B'||)`` in Frobenius norms. A complex number counts as two columns. Pairs are visited a
-    feature at a time, so that k features need no k x k matrix.
+    ||B B'||)`` in Frobenius norms. A complex number counts as two columns. Features are
+    compared one by one with those after them, so k features need no k x k matrix.
 
     References
     ----------
@@ -63,7 +62,7 @@ def redundancy(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = 
     columns = _centred_columns(data, kept, feature_mode)
     if len(columns) < 2:
         return math.nan
-    # By products of columns or of samples, whichever are fewer.
+    # Both give the same values; choose the one with the smaller products.
     squares = _by_columns(columns) if columns.shape[2] <= len(data) else _by_samples(columns)
     total = sum(float(np.sqrt(np.clip(found, 0, 1)).sum()) for found in squares)
     return total / math.comb(len(columns), 2)
@@ -72,7 +71,7 @@ def redundancy(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = 
 def _centred_columns(
     data: np.ndarray, features: np.ndarray, feature_mode: int | None
 ) -> np.ndarray:
-    """The features that vary, as centred columns of largest modulus one: (feature, n, column)."""
+    """Return the features that vary, centred and scaled to at most 1: (feature, n, column)."""
     rows = restrict(data, features, feature_mode)
     if feature_mode is None:
         columns = rows.reshape(len(data), -1, len(features)).transpose(2, 0, 1)
@@ -80,7 +79,7 @@ def _centred_columns(
         before = math.prod(data.shape[1 : feature_mode + 1])
         apart = rows.reshape(len(data), -1, before, len(features), _after(data, feature_mode))
         columns = apart.transpose(3, 0, 1, 2, 4).reshape(len(features), len(data), -1)
-    columns = columns - columns[:, :1]  # what is constant becomes zero, exactly
+    columns = columns - columns[:, :1]  # constant columns become exactly zero
     peaks = np.abs(columns).max(axis=(1, 2))
     columns = columns[peaks > 0] / peaks[peaks > 0, None, None]
     return np.asarray(columns - columns.mean(axis=1, keepdims=True))
@@ -91,7 +90,7 @@ def _after(data: np.ndarray, feature_mode: int) -> int:
 
 
 def _by_columns(columns: np.ndarray) -> Iterator[np.ndarray]:
-    """RV of each feature with those after it, from products of columns."""
+    """Yield the RV of each feature with those after it, from products of columns."""
     n_features, n_samples, width = columns.shape
     norms = np.linalg.norm(columns.swapaxes(1, 2) @ columns, axis=(1, 2))
     flat = (columns / np.sqrt(norms)[:, None, None]).swapaxes(0, 1).reshape(n_samples, -1)
@@ -102,7 +101,7 @@ def _by_columns(columns: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _by_samples(columns: np.ndarray) -> Iterator[np.ndarray]:
-    """RV of each feature with those after it, from products of samples."""
+    """Yield the RV of each feature with those after it, from products of samples."""
     grams = (columns @ columns.swapaxes(1, 2)).reshape(len(columns), -1)
     grams /= np.linalg.norm(grams, axis=1, keepdims=True)
     for place in range(1, len(grams)):

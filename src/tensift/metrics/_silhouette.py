@@ -1,4 +1,4 @@
-"""How well given labels separate the samples, without any clustering."""
+"""How well the labels separate the samples, without clustering."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["silhouette_of_labels"]
 def silhouette_of_labels(X: ArrayLike, labels: ArrayLike) -> float:
     """Mean silhouette of given labels under the squared Euclidean distance.
 
-    With the true labels this is the paper's silhouette score: it involves no k-means and has
-    no randomness. The distance is squared, as in MATLAB's ``silhouette``, which the published
-    figures come from; scikit-learn's ``silhouette_score`` takes the plain distance unless told.
+    With the true labels this is the paper's silhouette score. It uses no k-means and nothing
+    random. The distance is squared, as in MATLAB's ``silhouette``, which made the published
+    figures. scikit-learn's ``silhouette_score`` uses the plain distance by default.
 
     Parameters
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
         The samples, restricted to the selected features.
     labels : array-like of shape (n,)
-        Two or more classes; any values.
+        At least two classes; any values.
 
     Returns
     -------
@@ -33,12 +33,12 @@ def silhouette_of_labels(X: ArrayLike, labels: ArrayLike) -> float:
     Notes
     -----
     The mean squared distance from x to a class is ``||x - mean||^2`` plus the class's own mean
-    squared distance from its mean. So n samples in K classes take O(n K d) work and no matrix
-    of pairs.
+    squared distance from its mean. So n samples in K classes take O(n K d) work, and no matrix
+    of pairs is formed.
 
-    A class of one sample gives that sample the value 1, as MATLAB does (in scikit-learn and
-    in Rousseeuw's paper it is 0). A sample at distance zero from its own class and from
-    another has the value 0, as in scikit-learn (in MATLAB it is NaN).
+    A sample that is alone in its class has the value 1, as in MATLAB (0 in scikit-learn and in
+    Rousseeuw's paper). A sample at distance zero from both its own class and another class has
+    the value 0, as in scikit-learn (NaN in MATLAB).
 
     Examples
     --------
@@ -61,9 +61,9 @@ def silhouette_of_labels(X: ArrayLike, labels: ArrayLike) -> float:
     own = distances[samples, codes]
     counts = means.counts
     distances += np.bincount(codes, weights=own) / counts
-    # The mean over the others of one's own class: one's distance to oneself is no part of it.
+    # The mean is over the other samples of the class, without the distance to itself.
     within = distances[samples, codes] * counts[codes] / np.maximum(counts[codes] - 1, 1)
-    # Rounding must not give a lone sample a distance to itself.
+    # Exactly zero for a sample that is alone in its class, despite rounding.
     within[counts[codes] == 1] = 0
     distances[samples, codes] = np.inf
     between = distances.min(axis=1)

@@ -1,4 +1,4 @@
-"""Whether a method makes the same selection again when the samples change."""
+"""Does a method select the same features when the samples change?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from tensift._utils.arrays import as_array
 
 __all__ = ["StabilityEstimate", "selection_stability"]
 
@@ -21,9 +23,9 @@ class StabilityEstimate:
     value : float
         The estimate.
     variance : float
-        Of the estimate.
+        The variance of the estimate.
     low, high : float
-        The ends of its confidence interval.
+        The ends of the confidence interval.
 
     Examples
     --------
@@ -41,29 +43,30 @@ class StabilityEstimate:
 def selection_stability(supports: ArrayLike, *, confidence: float = 0.95) -> StabilityEstimate:
     """Similarity of several selections, corrected for chance (Nogueira, Sechidis and Brown).
 
-    The selections are those of one method on several samplings of the data.
+    Pass the selections that one method makes on several resamples of the data.
 
     Parameters
     ----------
     supports : array-like of bool, shape (n_selections, n_features)
-        A mask a selection, of two or more. They may be of different sizes.
+        One mask per selection, at least two. The selections may differ in size.
     confidence : float in (0, 1), default=0.95
         The level of the interval.
 
     Returns
     -------
     StabilityEstimate
-        Its value is 1 where all selections are the same, and 0 on average where they are drawn
-        at random. It is NaN where all or no features are always kept, which leaves no choice.
+        Its value is 1 if all selections are the same, and 0 on average if they are drawn at
+        random. It is NaN if every selection keeps all features or none.
 
     Notes
     -----
-    With ``p_f`` how often feature f is kept in M selections of ``k`` features of d on average,
-    the value is one minus the mean over f of the unbiased variance ``M / (M - 1) p_f (1 - p_f)``,
-    divided by ``(k / d) (1 - k / d)``, what that variance is by chance. For selections of one
-    size it is the mean of Kuncheva's index over all pairs. The variance is that of the leading
-    term of the estimate, a mean over selections, and the interval is normal; both suppose that
-    selections are independent, which half-samples of the same data are not quite.
+    Let M selections keep ``k`` of d features on average, and feature f be kept by the share
+    ``p_f`` of them. The unbiased variance of f is ``M / (M - 1) p_f (1 - p_f)``; by chance it
+    would be ``(k / d) (1 - k / d)``. The value is one minus the mean variance over f divided by
+    the variance by chance. If all selections have the same size, it is the mean of Kuncheva's
+    index over all pairs. The variance of the estimate is that of its leading term, a mean over
+    selections, and the interval is normal. Both assume that the selections are independent,
+    which is not quite true for half-samples of the same data.
 
     References
     ----------
@@ -81,24 +84,24 @@ def selection_stability(supports: ArrayLike, *, confidence: float = 0.95) -> Sta
     >>> round(selection_stability(half).value, 3)
     0.25
     """
-    masks = np.asarray(supports)
+    masks = np.asarray(as_array(supports, "supports"))
     if masks.ndim != 2 or masks.dtype.kind != "b" or len(masks) < 2 or masks.shape[1] < 1:
         raise ValueError(
-            "supports must be boolean masks of all features, two or more: shape (n_selections, "
-            f"n_features); got dtype {masks.dtype} and shape {masks.shape}"
+            "supports must be at least two boolean masks, shape (n_selections, n_features); "
+            f"got dtype {masks.dtype} and shape {masks.shape}"
         )
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}")
     n_selections, d = masks.shape
     shares = masks.mean(axis=0)
-    sizes = masks.sum(axis=1) / d  # as shares of all features, like their mean
+    sizes = masks.sum(axis=1) / d  # as shares of all features
     size = float(sizes.mean())
     by_chance = size * (1 - size)
     if by_chance == 0:
         return StabilityEstimate(math.nan, math.nan, math.nan, math.nan)
     unbiased = n_selections / (n_selections - 1)
     value = 1 - unbiased * float(np.mean(shares * (1 - shares))) / by_chance
-    # What each selection adds to the estimate, to first order, but for a common constant.
+    # What each selection contributes to the estimate, to first order, up to a constant.
     influence = masks @ shares / d - sizes * size + value / 2 * sizes * (2 * size - 1)
     influence /= by_chance
     variance = 4 / n_selections * float(np.var(influence))

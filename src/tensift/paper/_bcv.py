@@ -17,7 +17,7 @@ from tensift.paper._printed import printed_metrics
 from tensift.paper._report import Report, Table
 from tensift.paper._sets import PaperSet, load_set
 from tensift.paper._study import Contender, Study
-from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, tidy
+from tensift.plotting import ACCENT, BLUE, MUTED, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["EXPERIMENT"]
 
 _SETS = ("UCIDSA", "UCIHAR", "UMCS", "ASCH")
-_MOST_NAMED = 70  # channels: beyond, their numbers would overlap
+_MOST_NAMED = 70  # channels; the numbers of more channels would overlap
 _NOTES = (
-    "Channels stand in the order of their between-class variance (BCV), the largest first: a "
-    "method that selects the channels the classes differ in fills the row from the left. Numbers "
-    "below are channels, counted from 0",
-    "Each method is shown in the cell (and seed, and for random selection the draw) of its largest "
-    "POC: **chosen with the labels**, as in the paper. The first such cell where several tie",
-    "POC is the share of the selected channels that are among as many of largest BCV. `max` is "
-    "what the row shows, `mean` is over all cells and seeds, and in brackets the mean that the "
-    "paper prints; its figure has no numbers",
-    "BCV depends on the labels alone, and on no method; here with divisor K - 1 as in the authors' "
-    "program, where the paper writes K: the order is the same",
+    "Channels are sorted by their between-class variance (BCV), the largest first. A method that "
+    "selects the channels in which classes differ fills the row from the left. The numbers below "
+    "are channels, counted from 0",
+    "Each method is shown at the cell and seed (for random selection, the draw) with its largest "
+    "POC: **chosen with the labels**, as in the paper. If several tie, the first is shown",
+    "POC: if k channels are selected, the share of them that are among the k channels with the "
+    "largest BCV. `max` is the POC of the row, `mean` is the mean over all cells and seeds, and "
+    "the mean that the paper prints is in brackets. The paper's figure has no numbers",
+    "BCV depends only on the data and the labels, not on a method. Its divisor is K - 1, as in the "
+    "authors' program; the paper writes K. The order is the same",
 )
 
 
@@ -56,7 +56,7 @@ class _Selection:
 
 @dataclass(frozen=True)
 class _Channels:
-    """A set: the BCV of its channels, and which the methods select."""
+    """A dataset: the BCV of its channels, and what the methods select."""
 
     name: str
     bcv: np.ndarray
@@ -70,7 +70,7 @@ class _Channels:
 
     @property
     def correct(self) -> np.ndarray:
-        """Whether a channel is as good as one of the `count` best, as POC sees it."""
+        """Whether POC counts a channel as one of the `count` best."""
         return np.asarray(self.bcv >= self.bcv[self.order[self.count - 1]])
 
 
@@ -136,7 +136,7 @@ def _look_at(study: Study, data: PaperSet, results: Results) -> _Channels:
 
 
 def _rows(channels: _Channels) -> list[dict[str, Any]]:
-    """A row for each channel, in the order of the data: its BCV, its place, who selects it."""
+    """One row per channel, in the order of the data: its BCV, its rank, who selects it."""
     places = np.argsort(channels.order)
     return [
         {
@@ -171,7 +171,7 @@ def _summary(channels: _Channels) -> list[dict[str, Any]]:
 
 
 def _draw(figure: Figure, found: Sequence[_Channels]) -> None:
-    """For each set, BCV above and below it a row of selected channels for each method."""
+    """For each dataset: the BCV above, and below it the selected channels of each method."""
     from matplotlib.patches import Patch
 
     down, across, rows = -(-len(found) // 2), min(2, len(found)), len(found[0].selections)

@@ -23,21 +23,21 @@ __all__ = ["EXPERIMENT"]
 
 _SETS = ("PIE", "JAFFE", "BreastMNIST", "UCIDSA")
 _ROUNDING = 1e-9  # per cent
-_SHOWN = 1e-4  # per cent; the optimum itself is known that well
+_SHOWN = 1e-4  # per cent; the optimum is not known more precisely
 _PENALTY = 10.0  # both, as the paper sets them here
 _GREY, _UP = "#7a7f85", "#0072b2"
 _NOTES = (
     "STPCA-MP at λ = η = 10, identity transform, the orientation of the authors' program, steps "
     "and stopping rule of the published algorithm",
-    "The representative slice is one of a median number of steps; among those, the one of most "
-    "energy. The sum over all slices has every slice that has stopped where it stopped",
-    "Dashed: the least value of the same objective, found by the exact solver and proven by its "
-    "dual bound to within a millionth",
+    "The representative slice takes the median number of steps; if several do, it is the one with "
+    "the most energy. In the sum over all slices, a slice keeps its value after it has stopped",
+    "Dashed: the smallest value of the same objective. The exact solver found it, and its dual "
+    "bound proves it to within a millionth",
     "**Not a descent method**: a published step minimises without the cone and then projects onto "
-    "it, which may raise the objective. Steps that do are marked",
-    "Seconds of a step are differences: the slice is solved anew with at most 1, 2, ... steps, and "
-    "of each number the least time counts (of many, in processor time of one thread). What is left "
-    "of noise moves time between neighbouring steps. The first step has the preparation in it",
+    "it, which may raise the objective. Steps that raise it are marked",
+    "The time of a step is a difference: the slice is solved with at most 1, 2, ... steps, many "
+    "times each, and the shortest time counts (processor time of one thread). The remaining noise "
+    "shifts time between neighbouring steps. The first step includes the preparation",
 )
 _NO_WAY = "at these penalties the optimum of every slice is zero: nothing is selected"
 
@@ -99,7 +99,7 @@ def _rows(name: str, found: Result) -> list[dict[str, Any]]:
 
 
 def _above(value: float, optimum: float) -> float:
-    """Per cent; what is within rounding counts as nothing."""
+    """Per cent above the optimum; differences within rounding count as zero."""
     above = 100 * (value - optimum) / optimum if optimum else 0.0
     return 0.0 if abs(above) < _ROUNDING else above
 
@@ -126,7 +126,7 @@ def _end(name: str, found: Result) -> dict[str, Any]:
 
 
 def _draw(figure: Figure, found: dict[str, Result]) -> None:
-    """A column a set: objective of a slice, of all, and milliseconds of the slice's steps."""
+    """One column per dataset: the objective of a slice and of all, and the time of its steps."""
     figure.set_size_inches(1.2 + 3.0 * len(found), 6.6)
     figure.set_layout_engine("constrained", h_pad=0.08)
     axes = figure.subplots(

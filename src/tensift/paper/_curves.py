@@ -15,7 +15,7 @@ from tensift.paper._printed import printed_metrics
 from tensift.paper._report import Report, Table
 from tensift.paper._sets import PaperSet
 from tensift.paper._study import Contender, Study
-from tensift.plotting._matplotlib import tidy
+from tensift.plotting import tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,13 +32,13 @@ _METRICS = {
 }
 _NOTES = (
     "A point is the best of all cells of the grid at that number of features: **chosen with the "
-    "labels**, as in the paper, and the more cells the more is gained by that alone. Of methods "
-    "that draw their start it is the mean of the seeds' best",
-    "Random selection has no grid: its line is the mean of all draws, the grey band reaches from "
-    "the worst draw to the best. A method of many cells that stays within the band has shown "
-    "nothing that luck does not",
-    "The broken level is all features. The star at the right edge is the largest value of STPCA-MP "
-    "that the paper prints; its curves are pictures without numbers",
+    "labels**, as in the paper. This choice alone gains more if there are more cells. For methods "
+    "with random starts, the point is the mean over seeds of each seed's best",
+    "Random selection has no grid: its line is the mean of all draws, and the grey band reaches "
+    "from the worst draw to the best. If a method with many cells stays within the band, luck "
+    "explains its result",
+    "The dashed level is that of all features. The star at the right edge is the largest value "
+    "that the paper prints for STPCA-MP; its curves are pictures without numbers",
     "Methods that need a fit for each number of features (RNE, NLGMS) have every second number",
     "Accuracy and NMI in per cent, the silhouette of the true labels times 100. Axes do not start "
     "at zero, and differ between panels",

@@ -1,4 +1,4 @@
-"""The table of datasets: what is at hand, beside what the paper says it used."""
+"""The table of datasets: what was found, compared with what the paper says it used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _report(study: Study, results: Results) -> Report:
     rows = [_row(data) for data in sets]
     return Report(
         "Statistics of the datasets",
-        {"": Table("Sets at hand, and what the paper prints", rows)},
+        {"": Table("Datasets that were found, and what the paper prints", rows)},
         (lambda figure: _draw(figure, sets)) if sets else None,
         ("Tube-wise: every element is a feature. Slice-wise: every index of mode 0 is one",),
         study.absent(*names),
@@ -53,7 +53,7 @@ def _row(data: PaperSet) -> dict[str, Any]:
 
 
 def _draw(figure: Figure, sets: list[PaperSet]) -> None:
-    """The first sample of three classes of every set."""
+    """The first sample of three classes of every dataset."""
     figure.set_size_inches(1.3 * len(sets), 4.2)
     figure.set_layout_engine("constrained")
     axes = np.reshape(figure.subplots(3, len(sets)), (3, len(sets)))

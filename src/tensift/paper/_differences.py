@@ -10,21 +10,21 @@ __all__ = ["causes"]
 
 _METHOD = {
     "RNE": "the released program multiplies by transposed weights, ours does not (--variants runs "
-    "it); whether alpha was searched or kept at 1000 is not said",
-    "NLGMS": "the released program's random start decides what is selected, ours has none; luck "
-    "of the start alone would give the paper's figure on BreastMNIST, not on Imm40, JAFFE and PIE; "
+    "it); the paper does not say whether alpha was searched or kept at 1000",
+    "NLGMS": "the random start of the released program decides what it selects, ours has none; a "
+    "lucky start would explain the paper's number on BreastMNIST, but not on Imm40, JAFFE and PIE; "
     "so not explained",
-    "SPCAFS": "the number of components is not said (ours 10)",
-    "SOGFS": "the number of components is not said (ours: the classes)",
-    "CPUFS": "a random start that the fit hardly leaves decides, and the paper's is unknown; score "
-    "maps of such starts without any fit have a best near the paper's on JAFFE and PIE",
-    "CPUFSnn": "depends on the seed, the paper's is unknown",
-    "MSPCA": "no program was released: numbers of components and the score are our reading; no "
-    "reading that was tried gives the figures of all sets",
+    "SPCAFS": "the paper does not say the number of components (ours: 10)",
+    "SOGFS": "the paper does not say the number of components (ours: the number of classes)",
+    "CPUFS": "the result stays close to its random start, and the paper's start is unknown; on "
+    "JAFFE and PIE, the best of such starts without any fit is near the paper's number",
+    "CPUFSnn": "depends on the seed, and the paper's seed is unknown",
+    "MSPCA": "no program was released, so the numbers of components and the score are our reading; "
+    "no reading that we tried gives the paper's numbers on all datasets",
 }
 _MORE_FEATURES_THAN_SAMPLES = {
-    "SPCAFS": "the released program takes wrong eigenvectors where features outnumber samples",
-    "SOGFS": "rounding decides the released program's choice where features outnumber samples",
+    "SPCAFS": "the released program takes wrong eigenvectors if features outnumber samples",
+    "SOGFS": "rounding decides what the released program selects if features outnumber samples",
 }
 
 
@@ -33,10 +33,11 @@ def causes(outcomes: Outcomes, metric: str, difference: float) -> str:
     label, data = outcomes.contender.label, outcomes.data
     found = []
     if (label, data.name, metric) in DOUBTFUL:
-        found.append("the paper's figure repeats its accuracy, probably a slip")
+        found.append("the paper prints its accuracy here again, probably by mistake")
     partial = outcomes.cells < outcomes.cells_of_grid
-    if partial and (difference < 0 or metric == "poc"):  # a mean can go both ways
-        found.append("a part of the grid only")
+    # A mean over a part of the cells (POC) can be higher or lower, a best value only lower.
+    if partial and (difference < 0 or metric == "poc"):
+        found.append("only a part of the grid was run")
     if label in _METHOD:
         found.append(_METHOD[label])
     samples = load_set(data.name).data

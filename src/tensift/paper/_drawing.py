@@ -8,8 +8,7 @@ from tensift.paper._study import Contender, Study
 
 __all__ = ["cell_text", "method_style", "methods_of_the_paper"]
 
-# Colours are Okabe and Ito's and, beyond those, Tol's; marks differ as well, so that nothing hangs
-# on colour alone.
+# Colours of Okabe and Ito, then of Tol. Markers differ too, so that readers need not see colours.
 _OF_THE_PAPER: dict[str, tuple[str, str, Any]] = {
     "STPCA-MP": ("#d55e00", "o", "-"),
     "CPUFS": ("#0072b2", "s", "-"),
@@ -52,7 +51,7 @@ def method_style(label: str) -> dict[str, Any]:
 
 
 def methods_of_the_paper(study: Study, *also: str) -> list[Contender]:
-    """Those methods of the study that the paper compares, and the labels in `also`; that order."""
+    """The methods of the study that the paper compares, then the labels in `also`."""
     there = {one.label: one for one in study.contenders()}
     return [there[label] for label in (*_OF_THE_PAPER, *also) if label in there]
 

@@ -1,4 +1,4 @@
-"""An experiment: what it needs, given what is there, and what it makes of that."""
+"""An experiment: the computations that it needs, and how their results become a report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tensift._cells import CellStore, run_cells
+from tensift._utils.cells import CellStore, run_cells
 from tensift.paper._fits import Result
 from tensift.paper._report import Report
 from tensift.paper._study import Study
@@ -15,7 +15,7 @@ __all__ = ["Experiment", "Results", "Task", "run_experiment"]
 
 
 class Task(Protocol):
-    """A computation whose result is kept, such as a `Fit`."""
+    """A computation whose result is saved, such as a `Fit`."""
 
     @property
     def key(self) -> str: ...
@@ -46,16 +46,16 @@ class Experiment:
     Parameters
     ----------
     name : str
-        What to call it on the command line, and its files.
+        Its name on the command line, and the name of its files.
     title : str
         What it shows.
     tasks : callable
-        From the study to the tasks that the experiment needs.
+        Returns the tasks that the experiment needs for a study.
     report : callable
-        From the study and the results of all tasks to the report.
+        Makes the report from the study and the results of all tasks.
     more_tasks : callable, optional
-        From the study and the results of `tasks` to further ones, such as the score map of the
-        cell that came out best.
+        Returns further tasks that depend on the results of `tasks`, such as the score map of the
+        best cell.
 
     Examples
     --------
@@ -85,15 +85,16 @@ def run_experiment(
     Parameters
     ----------
     experiment : Experiment
-        Which.
+        The experiment.
     study : Study
-        To what extent.
+        Which datasets, methods and cells to run.
     store : CellStore, optional
-        What is there; gets what is not. By default nothing is, and nothing is kept.
+        Holds finished results, and gets the new ones. By default, results are not kept.
     n_jobs : int, default=1
-        Processes, -1 for as many as cores.
+        The number of processes, -1 for all cores.
     progress : callable, optional
-        Given a title and a number of tasks, returns a function to be told how many are done.
+        ``progress(title, total)`` returns a function that is called with the number of finished
+        tasks.
 
     Returns
     -------

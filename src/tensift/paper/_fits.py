@@ -1,19 +1,22 @@
-"""One fit of one selector, judged as the paper judges it: the unit that runs are made of."""
+"""One fit of one selector, judged as in the paper. Runs consist of many fits."""
 
 from __future__ import annotations
 
 import json
 import time
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 import tensift
 from tensift.metrics import evaluate_selection
 from tensift.paper._sets import load_set
-from tensift.selectors import SelectorInfo, TensorSelector, list_selectors, rank_features
+from tensift.rivals import SelectorInfo, list_selectors
+from tensift.selection import TensorSelector, rank_features
 
 __all__ = ["Fit", "Result", "selector_info"]
 
@@ -22,22 +25,22 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Fit:
-    """A selector, its settings, the data and the numbers of features it is judged at.
+    """A selector, its settings, the data, and the numbers of features at which it is judged.
 
     Parameters
     ----------
     data : str
-        The name of a set.
+        The name of a dataset.
     method : str
         The name of a selector in the registry.
     settings : tuple of pairs
         Parameters of the selector, by name.
     seed : int
-        Of the selector; that of k-means is always the same.
+        The seed of the selector. The seed of k-means is always the same.
     counts : tuple of int
-        Numbers of features.
+        The numbers of features.
     repeats : int
-        Runs of k-means at each.
+        The number of runs of k-means at each number of features.
     metrics : tuple of str
         What to measure.
     keep_scores : bool
@@ -55,12 +58,12 @@ class Fit:
 
     @property
     def key(self) -> str:
-        """All that the result depends on."""
+        """Everything that the result depends on."""
         return json.dumps(["fit", tensift.__version__, *vars(self).values()])
 
     @property
     def group(self) -> object:
-        """Fits of one method to one set take about as long as one another."""
+        """Fits of one method to one dataset take similar time."""
         return self.data, self.method
 
     def compute(self) -> Result:
@@ -69,15 +72,22 @@ class Fit:
         Returns
         -------
         dict
-            `seconds` of processor time, the `features` selected, best first, for each metric its
-            values at the counts, for those of k-means also ``acc_std``; `scores` if kept.
+            `seconds` of processor time; `features`, the selected ones, best first; the values of
+            each metric at the counts; for metrics of k-means also their standard deviations, such
+            as ``acc_std``; `scores` if kept.
         """
         dataset = load_set(self.data)
+        settings: dict[str, Any] = {"selection": "top", **dict(self.settings)}
+        if self.method == "STPCASelector":
+            settings["solver"] = "paper"  # other methods have a parameter of that name, too
         selector = selector_info(self.method).make(
-            max(self.counts), selection="top", **dict(self.settings), random_state=self.seed
+            max(self.counts), **settings, random_state=self.seed
         )
         started = time.process_time()
-        selector.fit(dataset.data)
+        with warnings.catch_warnings():
+            # The authors' program stops after 100 steps without saying so; these are its results.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            selector.fit(dataset.data)
         ranking = _as_the_program_ranks(selector)
         result: Result = {"seconds": time.process_time() - started}
         result["features"] = ranking[: max(self.counts)].tolist()
@@ -97,14 +107,14 @@ class Fit:
 
 
 def selector_info(name: str) -> SelectorInfo:
-    """What the registry says of a selector."""
+    """The registry's entry of a selector."""
     return next(info for info in list_selectors() if info.name == name)
 
 
 def _as_the_program_ranks(selector: TensorSelector) -> np.ndarray:
-    """Features best first, equal scores by index in MATLAB's order, as its `sort` leaves them."""
+    """Features, best first; equal scores by index in MATLAB's order, as its `sort` does."""
     if selector_info(type(selector).__name__).counted:
-        return selector.ranking_  # not an order of scores
+        return selector.order_  # these methods select without sorting scores
     return rank_features(selector.scores_, order="F")
 
 
@@ -112,7 +122,7 @@ def _as_the_program_ranks(selector: TensorSelector) -> np.ndarray:
 def _judged(
     data: str, features: tuple[int, ...], repeats: int, metrics: tuple[str, ...]
 ) -> dict[str, float]:
-    """Many cells of a grid select the same features."""
+    """Judge features; cached, because many cells of a grid select the same ones."""
     dataset = load_set(data)
     assert dataset.labels is not None
     found = evaluate_selection(

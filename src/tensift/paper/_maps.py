@@ -14,8 +14,7 @@ from tensift.paper._fits import Fit
 from tensift.paper._report import Report, Table
 from tensift.paper._sets import PaperSet, load_set
 from tensift.paper._study import Contender, Study
-from tensift.plotting import SelectedFeaturesDisplay
-from tensift.plotting._matplotlib import SCORE_MAP
+from tensift.plotting import SCORE_MAP, SelectedFeaturesDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,26 +25,26 @@ __all__ = ["EXPERIMENT"]
 _COUNTS = {"PIE": 100, "JAFFE": 300, "BreastMNIST": 50}
 _METHODS = ("STPCA-MP", "CPUFS", "MSPCA", "NLGMS")
 _NOTES = (
-    "Left of each pair the scores, from 0 (dark) to the largest of that map (bright); right the "
-    "selected pixels on the first sample. Score scales of two methods have nothing to do with one "
-    "another",
-    "Each method in the cell of the grid, and the seed, of best NMI at the number of features "
-    "shown: **chosen with the labels**, as in the paper. Which seed and cell win is within the "
-    "noise of k-means where NMI is low",
-    "The paper's numbers of features: 100 on PIE, 300 on JAFFE, 50 on BreastMNIST. NLGMS needs a "
-    "fit for each number and is run at every second one: its cell is the best at the nearest of "
-    "those, and in that cell it is fitted for the number shown",
-    "The paper prints no numbers here. What it says of background pixels is measured by `dull`: "
-    "the share of the selected pixels whose variance over the samples is below the median of all "
-    "pixels (half of a random selection)",
-    "Selected pixels `of score 0` are none that the method prefers: it has run out of others, and "
-    "takes the first by index, column by column, as the authors' program does",
+    "The left picture of each pair shows the scores, from 0 (dark) to the largest of that map "
+    "(bright). The right one shows the selected pixels on the first sample. Scores of two methods "
+    "cannot be compared",
+    "Each method is shown at the cell of the grid and the seed with the best NMI at this number of "
+    "features: **chosen with the labels**, as in the paper. If NMI is low, the noise of k-means "
+    "decides which cell and seed win",
+    "The numbers of features are the paper's: 100 on PIE, 300 on JAFFE, 50 on BreastMNIST. NLGMS "
+    "needs a fit for each number and is run at every second one. Its cell is the best at the "
+    "nearest of those, and it is fitted again in that cell for the number shown",
+    "The paper prints no numbers here. `dull` measures what it says about background pixels: the "
+    "share of the selected pixels whose variance over the samples is below the median of all "
+    "pixels (half for a random selection)",
+    "The method does not prefer the selected pixels `of score 0`. No others are left, so it takes "
+    "the first by index, column by column, as the authors' program does",
 )
 
 
 @dataclass(frozen=True)
 class _Map:
-    """What a method selects from a set in its best cell."""
+    """What a method selects from a dataset in its best cell."""
 
     contender: Contender
     data: PaperSet
@@ -79,7 +78,7 @@ def _more_tasks(study: Study, results: Results) -> list[Fit]:
 
 
 def _best_fit(study: Study, contender: Contender, data: PaperSet, results: Results) -> Fit:
-    """The fit of best NMI at the number of features shown, with its score map."""
+    """The fit with the best NMI at the number of features shown, with its score map."""
     wanted = _COUNTS.get(data.name, data.counts[len(data.counts) // 2])
     fits = study.fits(contender, data)
     nearest = min(
@@ -151,7 +150,7 @@ def _summary(one: _Map) -> dict[str, Any]:
 
 
 def _draw(figure: Figure, maps: Sequence[_Map]) -> None:
-    """A row for each set: a sample, then for each method its scores and what it selects."""
+    """One row per dataset: a sample, then the scores and the selection of each method."""
     sets = list(dict.fromkeys(one.data for one in maps))
     methods = list(dict.fromkeys(one.contender.label for one in maps))
     figure.set_size_inches(1.9 + 3.3 * len(methods), 0.5 + 1.95 * len(sets))

@@ -1,4 +1,4 @@
-"""The table of metrics of all methods on all datasets, beside the paper's own."""
+"""The table of metrics of all methods on all datasets, compared with the paper's."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ _TITLES = {
     "silhouette": "Best silhouette of the true labels, times 100",
     "poc": "Mean share of correct channels (POC) over the grid, per cent",
 }
-_FAR = 5.0  # points, beyond which a difference asks for a cause
+_FAR = 5.0  # points; larger differences are listed with their possible causes
 _NOTES = (
-    "ours ± spread (the paper's). The spread is over seeds for methods that draw their start, and "
-    "the value the mean of the seeds' best; else it is over the runs of k-means in the best cell. "
-    "The silhouette is of the true labels: nothing in it is drawn",
-    "**Chosen with the labels**, as in the paper: accuracy, NMI and silhouette are the best of all "
-    "cells of the grid and all numbers of features, each on its own. The more cells, the more is "
-    "gained by that alone: compare with the best of as many random draws. POC is a mean, without a "
-    "choice",
+    "ours ± spread (the paper's). For methods with random starts, the value is the mean over seeds "
+    "of each seed's best, and the spread is over seeds. For others, the spread is over the runs of "
+    "k-means in the best cell. The silhouette of the true labels is not random",
+    "**Chosen with the labels**, as in the paper: accuracy, NMI and silhouette are each the best "
+    "of all cells of the grid and all numbers of features. This choice alone gains more if there "
+    "are more cells: compare with the best of as many random draws. POC is a mean, so nothing is "
+    "chosen",
     "Settings are the paper's where it gives them: every regularisation parameter from {0.01, 0.1, "
     "1, 10, 100}, 5 neighbours, as many clusters as classes, plain k-means++. STPCA-MP runs in the "
-    "orientation of the authors' program. All else is the default here",
+    "orientation of the authors' program, with their solver. Other settings are our defaults",
     "Equal scores are ordered by index, column by column, as in the authors' program",
     "Methods that need a fit for each number of features (RNE, NLGMS, MCFS) are judged at every "
     "second number",
-    "On channels RNE has as many components as channels to select: the published times leave room "
-    "for no more",
-    "Seconds are of one thread of this machine; the paper's are of MATLAB on another",
+    "On channels, RNE has as many components as channels to select: with more, it would take "
+    "longer than the published times",
+    "Seconds are those of one thread of this machine; the paper's are those of MATLAB on another",
 )
 
 
@@ -98,7 +98,7 @@ def _report(study: Study, results: Results) -> Report:
 
 
 def _rows(outcomes: Outcomes) -> list[dict[str, Any]]:
-    """A row for each metric, in points; of random selection also the best of all draws."""
+    """One row per metric, in points; for random selection also the best of all draws."""
     contender, data = outcomes.contender, outcomes.data
     printed = printed_metrics(contender.paper_name, data.name)
     rows = []
@@ -177,7 +177,7 @@ def _extent(found: Sequence[Outcomes]) -> list[dict[str, Any]]:
 
 
 def _draw(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
-    """Accuracy (POC) of every method on every set: ours filled, the paper's hollow."""
+    """Accuracy or POC of every method on every dataset: ours filled, the paper's hollow."""
     shown = [row for row in rows if row["metric"] in ("acc", "poc")]
     sets = list(dict.fromkeys(row["data"] for row in shown))
     methods = list(dict.fromkeys(row["method"] for row in shown))

@@ -26,16 +26,17 @@ _MAPS = ("PIE", "JAFFE")
 _ON_THE_MAP = {"JAFFE": 300, "PIE": 100}  # features, as the paper has it
 _TRANSFORMS = {"identity": "I", "dft": "DFT", "eigen": "EigVector", "random": "Random"}
 _NOTES = (
-    "Dir1 has the indices of mode 0 (rows, channels) reconstruct one another, Dir2 those of mode "
+    "In Dir1 features along mode 0 (rows, channels) predict each other, in Dir2 those along mode "
     "1. I, DFT, EigVector and Random are the transform M along the other mode: identity, discrete "
     "Fourier matrix, eigenvectors of that mode's correlations, a random orthogonal matrix",
     "Images: the best accuracy over the grid and the numbers of features, **chosen with the "
-    "labels**. Channels: the mean POC over the grid, without a choice. The paper's in brackets",
-    "With the DFT all features of a row (Dir1) or column (Dir2) have the same score, so which of "
-    "them are taken first is decided by their index, as in the authors' program",
+    "labels**. Channels: the mean POC over the grid; nothing is chosen. The paper's numbers are in "
+    "brackets",
+    "With the DFT, all features of a row (Dir1) or column (Dir2) have the same score. Their index "
+    "decides which are taken first, as in the authors' program",
     "Random is drawn once for each seed, and the curve is the mean over seeds; the paper does not "
     "say how often it drew",
-    "Maps: identity, at the cell of best NMI for the number of features that the paper shows",
+    "Maps: identity, at the cell with the best NMI for the number of features that the paper shows",
 )
 
 Key = tuple[str, int, str]  # set, orientation, transform
@@ -44,7 +45,7 @@ Key = tuple[str, int, str]  # set, orientation, transform
 def _fits(study: Study, contender: Contender, data: PaperSet, key: Key) -> list[Fit]:
     _, orientation, transform = key
     # The identity is the default; not naming it makes these the fits of the other experiments.
-    named: dict[str, Any] = {} if transform == "identity" else {"transform": transform}
+    named: dict[str, Any] = {} if transform == "identity" else {"basis": transform}
     fits = study.fits(contender, data, orientation=orientation, **named)
     seeds = study.seeds if transform == "random" else 1
     return [replace(fit, seed=seed) for fit in fits for seed in range(seeds)]
@@ -81,7 +82,7 @@ def _outcomes(study: Study, results: Results) -> dict[Key, Outcomes]:
 
 
 def _map_fits(study: Study, results: Results) -> dict[Key, tuple[Fit, int]]:
-    """The cells of best NMI, with their scores, and the number of features shown."""
+    """The cells with the best NMI, with their scores, and the number of features shown."""
     shown = {data.name for data in study.pick(*_MAPS)}
     found = {}
     for key, outcomes in _outcomes(study, results).items():
@@ -176,7 +177,7 @@ def _best_row(key: Key, outcomes: Outcomes) -> dict[str, Any]:
 
 
 def _matrix(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Settings by sets, the best of ours bold."""
+    """Settings by datasets; our best is bold."""
     sets = list(dict.fromkeys(row["data"] for row in rows))
     top = {name: max(row["ours"] for row in rows if row["data"] == name) for name in sets}
     table: dict[str, dict[str, Any]] = {}

@@ -32,7 +32,7 @@ Curves = Mapping[Key, Mapping[int, float]]
 
 @dataclass(frozen=True, eq=False)
 class MapPanel:
-    """A score map and the features that are selected by it."""
+    """A score map, and the features that it selects."""
 
     data: str
     setting: str
@@ -48,7 +48,7 @@ def draw_orientation(
     maps: Sequence[MapPanel],
     setting: Callable[[Key], str],
 ) -> None:
-    """Three parts below one another, those that are there."""
+    """Up to three parts, one below the other."""
     parts: list[tuple[float, Callable[[SubFigure], None]]] = [
         (2.9, lambda part: _draw_best(part, best))
     ]
@@ -67,7 +67,7 @@ def draw_orientation(
 
 
 def _draw_best(part: SubFigure, rows: Sequence[dict[str, Any]]) -> None:
-    """A panel a set, a line a setting: ours filled, the paper's hollow."""
+    """One panel per dataset, one line per setting: ours filled, the paper's hollow."""
     sets = list(dict.fromkeys(row["data"] for row in rows))
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     axes = part.subplots(1, len(sets), sharey=True, squeeze=False)[0]
@@ -134,7 +134,7 @@ def _draw_curve(
 
 
 def _draw_maps(part: SubFigure, maps: Sequence[MapPanel]) -> None:
-    """A row a set: a sample, then the score map and the selected pixels of each orientation."""
+    """One row per dataset: a sample, then the scores and selected pixels of each orientation."""
     sets = list(dict.fromkeys(panel.data for panel in maps))
     axes = part.subplots(len(sets), 5, squeeze=False)
     for row, name in zip(axes, sets, strict=True):

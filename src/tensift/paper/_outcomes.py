@@ -1,4 +1,4 @@
-"""What a method came to on a set: best cells, means, curves, spreads."""
+"""The results of a method on a dataset: best cells, means, curves, spreads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["Best", "Outcomes"]
 class Best:
     """A value, and where it comes from.
 
-    `spread` is the standard deviation over the runs of k-means in that cell, or None; `over_seeds`
-    that of the best values of several seeds of the method, whose mean `value` then is. `fit` and
-    `count` belong to the seed that came out best.
+    `spread` is the standard deviation over the runs of k-means in that cell, or None. If the method
+    has several seeds, `value` is the mean over seeds of each seed's best value, and `over_seeds`
+    their standard deviation. `fit` and `count` belong to the best seed.
     """
 
     value: float
@@ -32,7 +32,7 @@ class Best:
 
 
 class Outcomes:
-    """The results of a method on a set."""
+    """The results of a method on a dataset."""
 
     def __init__(
         self, contender: Contender, data: PaperSet, fits: Sequence[Fit], results: Results
@@ -94,7 +94,7 @@ class Outcomes:
         return float(np.mean(means)), float(np.std(means)) if len(means) > 1 else None
 
     def curve(self, metric: str) -> dict[int, float]:
-        """For each number of features the best of all cells; the mean of that over seeds."""
+        """For each number of features, the best of all cells; then the mean over seeds."""
         best: dict[tuple[int, int], float] = {}
         for fit, result in self.results:
             for count, value in zip(fit.counts, result[metric], strict=True):

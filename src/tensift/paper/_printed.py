@@ -90,7 +90,7 @@ _ROWS: dict[str, tuple[Any, ...]] = {
         (0.08, 0.17, 0.04, 0.94),
     ),
 }
-# Figures that can hardly be what was measured: the paper prints its accuracy again.
+# Numbers that were probably not measured: the paper prints its accuracy again.
 DOUBTFUL = {("CPUFSnn", "PIE", "nmi")}
 
 
@@ -108,7 +108,7 @@ _ORIENTED = {
 
 
 def printed_metrics(method: str, data: str) -> dict[str, float]:
-    """What the paper prints for a method on a set, by metric, as shares of one; and `seconds`."""
+    """What the paper prints for a method on a dataset: metrics as shares of one, and `seconds`."""
     if method not in _ROWS:
         return {}
     acc, nmi, silhouette, seconds, poc, poc_seconds = _ROWS[method]

@@ -1,4 +1,4 @@
-"""What an experiment leaves behind: tables, a figure, and what made them."""
+"""The report of an experiment: tables, a figure, and notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tensift._tables import to_csv, to_markdown
+from tensift._utils.tables import to_csv, to_markdown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ __all__ = ["Report", "Table"]
 
 @dataclass
 class Table:
-    """Rows of equal keys, and how to read them.
+    """Rows with equal keys, and how to read them.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Table:
     notes : sequence of str
         How to read it.
     shown : bool, default=True
-        Whether it is in the Markdown file; in the CSV files it always is.
+        Whether the Markdown file shows it; the CSV files have all tables.
 
     Examples
     --------
@@ -51,13 +51,14 @@ class Report:
     title : str
         What it shows.
     tables : dict of str to Table
-        The first is called like the experiment; the others have its name and their own.
+        The file of the first is named after the experiment. The key of every other table is added
+        to that name.
     draw : callable, optional
-        Draws the figure into an empty one.
+        Draws into an empty figure.
     notes : sequence of str
-        How to read it, what differs from the paper.
+        How to read it, and what differs from the paper.
     absent : dict of str to str
-        Sets that the paper has and this run has not, with the reasons.
+        Datasets of the paper that this run does not have, with the reasons.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class Report:
     absent: dict[str, str] = field(default_factory=dict)
 
     def markdown(self, figure: str | None = None) -> str:
-        """Tables and notes for a reader; `figure` is the picture's file."""
+        """Tables and notes as Markdown; `figure` is the name of the picture's file."""
         parts = [f"# {self.title}\n"]
         if figure:
             parts.append(f"![{self.title}]({figure})\n")

@@ -24,27 +24,27 @@ _SETS = ("JAFFE", "USPS")
 _FEATURES = 100
 _METRICS = {"acc": "accuracy", "nmi": "NMI"}
 _NOTES = (
-    "Figures in per cent, of {count} features. Colours are the points lost against the best cell "
-    "of the panel, on one scale for all: panels that look alike are as sensitive as one another",
+    "Numbers are in per cent, for {count} features. Colours are the points lost against the best "
+    "cell of the panel, on one scale: panels that look alike are equally sensitive",
     "`±` is the median over the cells of the standard error of the mean over {repeats} runs of "
     "k-means: cells that differ by less may not differ",
     "The frame is the best cell, **chosen with the labels**",
-    "In cells marked `by index` exactly the first pixels column by column are selected. That is "
-    "what is left where all other scores are zero, by the order of the authors' program",
-    "All cells of the grid are run here, also where other experiments run a part of theirs",
+    "In cells marked `by index` the selected pixels are exactly the first ones, column by column. "
+    "This happens if all other scores are zero, because the authors' program sorts them so",
+    "All cells of the grid are run here, even if other experiments run only a part of them",
     "The paper shows this as pictures without numbers. It says that JAFFE degrades only at "
     "excessively large parameters, and that USPS hardly depends on them",
 )
-_CLOSE = 2.0  # points, that a cell may lose and still be as good in practice
+_CLOSE = 2.0  # points; a cell that loses less is as good in practice
 
 
 def _n_features(data: PaperSet) -> int:
-    """The paper's number, or the largest of a set that has no more features than that."""
+    """The paper's number of features, or the largest number of a smaller dataset."""
     return _FEATURES if load_set(data.name).data[0].size > _FEATURES else data.counts[-1]
 
 
 def _fits(study: Study, data: PaperSet) -> list[Fit]:
-    """Those of other experiments where they have the number of features among theirs."""
+    """The fits; those of other experiments, if they include the number of features."""
     count = _n_features(data)
     whole = replace(study, cells=None)
     return [
@@ -66,7 +66,7 @@ def _report(study: Study, results: Results) -> Report:
     notes = [note.format(count=counts, repeats=study.repeats) for note in _NOTES]
     notes += [f"{data.name}: {data.note}" for data in sets if data.note]
     if not rows:
-        notes = ["Nothing to show: STPCA-MP is not among the methods, or neither set is at hand"]
+        notes = ["Nothing to show: STPCA-MP is not among the methods, or both datasets are missing"]
     tables = {"": Table("Every cell", rows, shown=False)}
     if rows:
         tables["summary"] = Table("How much the parameters matter, points", _summary(rows))
@@ -82,7 +82,7 @@ def _report(study: Study, results: Results) -> Report:
 def _rows(fit: Fit, data: PaperSet, results: Results) -> list[dict[str, Any]]:
     count = _n_features(data)
     place, settings, result = fit.counts.index(count), dict(fit.settings), results[fit]
-    # np.std has divisor n, so that the error of the mean has n - 1.
+    # np.std divides by n, so the standard error of the mean divides by n - 1.
     runs = max(fit.repeats - 1, 1)
     by_index = _is_by_index(result["features"][:count], load_set(data.name).data.shape[1:])
     return [
@@ -140,7 +140,7 @@ def _summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _draw(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
-    """Sets down, metrics across; colours are losses against the panel's best, on one scale."""
+    """Datasets down, metrics across; colours are losses against the panel's best cell."""
     panels = _panels(rows)
     sets = list(dict.fromkeys(data for data, _ in panels))
     most = max(np.ptp([row["ours"] for row in cells]) for cells in panels.values())

@@ -1,4 +1,4 @@
-"""The datasets of the paper's experiments, and what takes their place in a quick run."""
+"""The datasets of the paper's experiments, and those that replace them in a quick run."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PIXELS = (50, 100, 150, 200, 250, 300)
 class PaperSet:
     """A dataset and how the paper uses it.
 
-    `counts` are the numbers of features it selects, `orientation` is that of the authors' program,
-    `printed` the paper's (features, samples, classes), `by_mode` whether its features are the
-    indices of a mode (the paper's slice-wise data), which are judged by POC instead of clustering.
-    `exchanged` says that our file has the two modes the other way round than the authors', so that
-    `orientation` is not the number in their program. `note` says in what way the file we know is
-    not the one that the authors had.
+    `counts` are the numbers of features that the paper selects. `orientation` is that of the
+    authors' program. `printed` is what the paper prints: (features, samples, classes). `by_mode`
+    says that features are the indices of a mode (the paper's slice-wise data); they are judged by
+    POC instead of clustering. `exchanged` says that the two modes of our file are swapped, so
+    `orientation` is not the number in the authors' program. `note` says how our file differs from
+    the authors'.
     """
 
     name: str
@@ -46,7 +46,7 @@ class PaperSet:
         return ("poc",) if self.by_mode else ("acc", "nmi", "silhouette")
 
     def why_missing(self) -> str:
-        """Why it cannot be loaded, or nothing."""
+        """Why it cannot be loaded; empty if it can."""
         try:
             load_set(self.name)
         except (OSError, ValueError) as error:
@@ -67,8 +67,8 @@ PAPER_SETS = (
         0,
         ((16, 16), 9298, 10),
         exchanged=True,
-        note="other pixel values than the authors', for the silhouette of all features differs; "
-        "and upright, where theirs seem to be transposed: their Dir2 is Dir1 here",
+        note="other pixel values than the authors' (the silhouette of all features differs); and "
+        "upright, while theirs seem to be transposed: their Dir2 is Dir1 here",
     ),
     PaperSet(
         "UCIDSA",
@@ -76,7 +76,7 @@ PAPER_SETS = (
         0,
         ((45, 125), 152, 19),
         by_mode=True,
-        note="which segments the authors took is inferred",
+        note="we inferred which segments the authors used",
     ),
     PaperSet(
         "UCIHAR",
@@ -85,14 +85,14 @@ PAPER_SETS = (
         ((561, 9), 273, 6),
         by_mode=True,
         file="UCIHAR_rebuilt_from_HAPT",
-        note="computed anew from raw recordings of the same people",
+        note="computed again from raw recordings of the same people",
     ),
     PaperSet("UMCS", (15,), 0, ((65, 125), 174, 2), by_mode=True),
     PaperSet("ASCH", (6,), 1, ((16, 640), 84, 2), by_mode=True),
     PaperSet("Orbit", (3,), 1, ((9, 41), 100, 2), by_mode=True),
     PaperSet("Array", (4,), 0, ((10, 10), 100, 2)),
 )
-# A few seconds of work each, from what the library brings along.
+# Each takes a few seconds, and needs no download.
 STAND_INS = (
     PaperSet("Digits", (10, 20, 30), 0, note="300 of scikit-learn's digits"),
     PaperSet("Generated Array", (4, 10, 20), 0, note="as the paper describes Array"),
@@ -101,18 +101,18 @@ STAND_INS = (
 
 
 def list_sets() -> list[str]:
-    """The names of all sets and stand-ins."""
+    """The names of all datasets, and of those for quick runs."""
     return [one.name for one in (*PAPER_SETS, *STAND_INS)]
 
 
 @cache
 def load_set(name: str) -> TensorDataset:
-    """The data of a set, read or generated once in a process.
+    """The data of a dataset, read or generated once per process.
 
     Raises
     ------
     FileNotFoundError
-        If its file is not at hand; the message says what to put where.
+        If its file is missing; the message says where to put it.
     """
     if name == "Digits":
         digits = load_digits()

@@ -1,4 +1,4 @@
-"""The authors' iteration, watched step by step and held against the certified optimum."""
+"""The authors' iteration, step by step, compared with the certified optimum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import tensift
 from tensift.algebra import make_transforms
-from tensift.gram import Moments, Orientation
+from tensift.moments import Moments, Orientation
 from tensift.paper._fits import Result
 from tensift.paper._sets import load_set
 from tensift.solvers import SliceProblems, Solution, solve_exact, solve_paper
@@ -21,18 +21,18 @@ __all__ = ["SliceHistory", "representative", "total_path", "went_up"]
 
 @dataclass(frozen=True)
 class SliceHistory:
-    """STPCA-MP with the identity transform on a set, every step of every slice.
+    """Every step of every slice of STPCA-MP on a dataset, with the identity transform.
 
     Parameters
     ----------
     data : str
-        The name of a set.
+        The name of a dataset.
     orientation : int
-        The mode whose indices reconstruct one another.
+        The mode along which features predict each other.
     lam, eta : float
         The penalties.
     repeats : int
-        How often each number of steps is timed; the least time counts.
+        How often each number of steps is timed; the shortest time counts.
     """
 
     data: str
@@ -43,12 +43,12 @@ class SliceHistory:
 
     @property
     def key(self) -> str:
-        """All that the result depends on."""
+        """Everything that the result depends on."""
         return json.dumps(["slice history", tensift.__version__, *vars(self).values()])
 
     @property
     def group(self) -> object:
-        """What takes about as long."""
+        """Cells of one group take similar time."""
         return "slice history", self.data
 
     def compute(self) -> Result:
@@ -57,13 +57,13 @@ class SliceHistory:
         Returns
         -------
         dict
-            `total`, the objectives after every step, summed over slices (one that has stopped
-            stays where it is); `steps` of each slice; `rises`, the steps that went up, over all
-            slices; `slice`, the representative one, `path`, its objectives, and `cumulative`,
-            least processor seconds of its first
-            step, first two, and so on; `total_optimum` and
-            `slice_optimum`, the certified least values, `total_bound` and `slice_bound` what
-            no operator can go below; `zero`, the slices whose optimum is zero.
+            `total`: the objective after every step, summed over slices (a slice that has stopped
+            keeps its value). `steps` of each slice. `rises`: the number of steps of all slices that
+            raise the objective. `slice`: the representative slice, with `path`, its objectives, and
+            `cumulative`, the shortest processor seconds of its first step, its first two, and so
+            on. `total_optimum` and `slice_optimum`: the certified smallest values. `total_bound`
+            and `slice_bound`: their lower bounds. `zero`: the number of slices whose optimum is
+            zero.
         """
         problems, ridge = self._problems()
         found = solve_paper(problems, ridge=ridge)
@@ -95,26 +95,26 @@ class SliceHistory:
         return SliceProblems(gram, self.lam, self.eta), 1e-3 if gram.size < len(X) else 1e-2
 
     def _timed(self, problem: SliceProblems, ridge: float, n_steps: int) -> list[float]:
-        """Least seconds of the first 1, 2, ... steps; repetitions apart, against passing loads."""
+        """Shortest seconds of the first 1, 2, ... steps; repeats are spread to average out load."""
         seconds = np.full(n_steps, np.inf)
         for _ in range(self.repeats):
             for place in range(n_steps):
                 started = time.process_time()
                 solve_paper(problem, ridge=ridge, tol=0.0, max_iter=place + 1)
                 seconds[place] = min(seconds[place], time.process_time() - started)
-        # Fewer steps take no longer than more: what was measured of more bounds them as well.
+        # Fewer steps cannot take longer than more steps, so times of more steps are upper bounds.
         least = np.minimum.accumulate(seconds[::-1])[::-1]
         return [float(value) for value in least]
 
 
 def representative(found: Solution, problems: SliceProblems) -> int:
-    """The slice of a median number of steps that has the most energy."""
+    """Of the slices with the median number of steps, the one with the most energy."""
     median = np.sort(found.n_iter)[len(found.n_iter) // 2]
     return int(np.argmax(np.where(found.n_iter == median, problems.gram.trace(), -np.inf)))
 
 
 def total_path(path: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum over slices after every step; a slice that has stopped stays where it is."""
+    """The sum over slices after every step; a slice that has stopped keeps its value."""
     filled = path.copy()
     for step in range(1, path.shape[1]):
         stopped = np.isnan(filled[:, step])
@@ -123,6 +123,6 @@ def total_path(path: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def went_up(path: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Along the last axis, whether a value is above the one before, beyond rounding."""
+    """Whether each value along the last axis is larger than the one before, beyond rounding."""
     change = np.diff(path, axis=-1)
     return np.asarray(change > 1e-12 * np.abs(path[..., :-1]))

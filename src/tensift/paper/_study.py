@@ -1,4 +1,4 @@
-"""Which fits a run of the paper's experiments is made of."""
+"""Which fits a run of the paper's experiments needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tensift.paper._fits import Fit, selector_info
 from tensift.paper._sets import PAPER_SETS, STAND_INS, PaperSet, load_set
-from tensift.selectors import SelectorInfo, list_selectors
+from tensift.rivals import SelectorInfo, list_selectors
 
 __all__ = ["GRID", "Contender", "Study", "contenders"]
 
@@ -22,14 +22,14 @@ _VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "RNE": {"released program": {"variant": "released"}},
     "SPCAFS": {"components: classes": {"n_components": "n_clusters"}},
 }
-# Of methods on features that are indices of a mode: the published times leave room for no more.
+# If features are the indices of a mode. With more components, the published times are exceeded.
 _BY_MODE: dict[str, dict[str, Any]] = {"RNE": {"n_components": "n_selected"}}
-_IN_THE_PAPER = {"All-Features": "All Features"}  # where its name differs from the registry's
+_IN_THE_PAPER = {"All-Features": "All Features"}  # names that differ from the registry
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A selector as an experiment runs it: `fixed` parameters, all others by grid and set."""
+    """A selector with `fixed` parameters; the others come from the grid and the dataset."""
 
     info: SelectorInfo
     label: str
@@ -46,7 +46,7 @@ class Contender:
 
     @property
     def grid(self) -> dict[str, list[float]]:
-        """Released programs run at the parameters their authors set."""
+        """The grid; none for released programs, which run with their authors' parameters."""
         return {} if "variant" in self.fixed else self.info.grid
 
     @property
@@ -55,7 +55,7 @@ class Contender:
 
 
 def contenders(*, variants: bool = False) -> list[Contender]:
-    """All selectors; with `variants` also those that test why figures differ from the paper's."""
+    """All selectors; with `variants`, also those that test why numbers differ from the paper's."""
     found = []
     for info in list_selectors():
         label = _IN_THE_PAPER.get(info.paper_name, info.paper_name)
@@ -68,31 +68,32 @@ def contenders(*, variants: bool = False) -> list[Contender]:
 
 @dataclass(frozen=True)
 class Study:
-    """The extent of a run: by default the paper's.
+    """Which datasets, methods and cells to run; by default those of the paper.
 
     Parameters
     ----------
     sets : tuple of PaperSet
-        Those that can be loaded.
+        The datasets that can be loaded.
     missing : dict of str to str
-        Names of the others, each with the reason.
+        The names of the others, with the reasons.
     methods : tuple of str, optional
-        Names of selectors, in the registry's spelling; None for all.
+        Names of selectors, spelled as in the registry; None for all.
     cells : int, optional
-        At most so many cells of a grid: the cell of ones, then those of 0.01, 1 and 100, then
-        others, both in an order that is drawn once for all. Where a method has several seeds, so
-        many pairs of cell and seed: no method gets more draws than another. None for all cells.
+        The largest number of cells of a grid: first the cell of ones, then those of 0.01, 1 and
+        100, then the others, each in a fixed random order. For methods with several seeds, the
+        largest number of pairs of cell and seed, so that no method gets more draws than another.
+        None for all cells.
     cells_of : dict of str to int
-        The same for single methods, which take long, or for one on one set: ``"NLGMS@USPS"``.
+        The same for single methods that take long, or for one on one dataset: ``"NLGMS@USPS"``.
     seeds : int
-        Of methods that draw their start. Random selection has `draws`.
+        The number of seeds of methods with random starts. Random selection has `draws`.
     repeats : int
-        Runs of k-means for each number of features.
+        The number of runs of k-means for each number of features.
     variants : bool
-        Whether the table of metrics also has the released programs, at the parameters that their
-        authors set, and other settings that test why figures differ from the paper's.
+        Whether the table of metrics also has the released programs, with the parameters that their
+        authors set, and other settings that test why numbers differ from the paper's.
     fast : bool
-        Whether stand-ins take the place of the paper's sets.
+        Whether small datasets replace those of the paper.
 
     Examples
     --------
@@ -118,7 +119,7 @@ class Study:
 
     @classmethod
     def of_the_paper(cls, names: Iterable[str] | None = None, **extent: Any) -> Study:
-        """A study of the paper's sets that are at hand, or of those named among them."""
+        """A study of the paper's datasets that can be loaded, or of those with the given names."""
         known = {one.name.casefold(): one for one in PAPER_SETS}
         if names is not None:
             unknown = [name for name in names if name.casefold() not in known]
@@ -133,12 +134,12 @@ class Study:
 
     @classmethod
     def quick(cls, **extent: Any) -> Study:
-        """A study that is over in two minutes, on data that the library brings along."""
+        """A study that takes two minutes, on data that need no download."""
         quick = {"cells": 2, "seeds": 1, "draws": 3, "repeats": 2, "fast": True}
         return cls(STAND_INS, **quick | extent)
 
     def describe(self) -> dict[str, Any]:
-        """All that a result of the study depends on, for its record."""
+        """Everything that a result of the study depends on, for its record."""
         return {
             "sets": {one.name: one.note for one in self.sets},
             "missing": dict(self.missing),
@@ -155,7 +156,7 @@ class Study:
         }
 
     def pick(self, *names: str) -> list[PaperSet]:
-        """Those of the named sets that are at hand; in a quick study, stand-ins of their kinds."""
+        """The named datasets that can be loaded; in a quick study, others of the same kinds."""
         if not self.fast:
             return [one for name in names for one in self.sets if one.name == name]
         kinds = {one.name: one.by_mode for one in PAPER_SETS}
@@ -167,7 +168,7 @@ class Study:
         ]
 
     def absent(self, *names: str) -> dict[str, str]:
-        """Those of the named sets that are missing, with the reasons."""
+        """The named datasets that are missing, with the reasons."""
         return {name: self.missing[name] for name in names if name in self.missing}
 
     def contenders(self, *, variants: bool = False) -> list[Contender]:
@@ -186,10 +187,10 @@ class Study:
         keep_scores: bool = False,
         **settings: Any,
     ) -> list[Fit]:
-        """The fits of a method to a set: every cell of its grid (or part of it) and every seed.
+        """The fits of a method to a dataset: every cell of its grid (or a part) and every seed.
 
-        Methods whose selection depends on the number of features need a fit for each number: every
-        second one is taken.
+        Methods whose selection depends on the number of features need a fit for each number; they
+        run at every second number.
         """
         seeds = self.draws if contender.name == "RandomSelector" else self.seeds
         counts = [data.counts]
@@ -214,7 +215,7 @@ class Study:
         ]
 
     def grid(self, contender: Contender, data: PaperSet | None = None) -> list[dict[str, float]]:
-        """The cells of a method's grid that are run (on a set), those that say most first."""
+        """The cells of a method's grid that are run (on a dataset), the coarsest first."""
         names, values = list(contender.grid), list(contender.grid.values())
         cells = list(product(*values))
         shuffled = np.random.default_rng(0).permutation(len(cells))

@@ -1,4 +1,4 @@
-"""The synthetic experiment: are the features that are right by construction found?"""
+"""The synthetic experiment: which methods find the features that carry the classes?"""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ __all__ = ["EXPERIMENT"]
 _METHODS = ("RNE", "NLGMS", "CPUFS", "STPCASelector", "VarianceSelector")
 _GENERATED = ("Generated Orbit", "Generated Array")
 _NOTES = (
-    "Right by construction: the three orbit channels of Orbit, the four faulty units of Array. "
-    "*Share found* is the share of them among as many first features; *POC* the share of the "
-    "first features that have the largest between-class variance, the paper's measure",
-    "**The best cell is chosen with the answer in hand**, as in the paper, and so is the best seed "
-    "of a method that draws its start: by the share found on Orbit, where the paper shows rings, "
-    "by POC on Array. Among equals, the first is shown. The mean over the grid is what a user "
-    "who cannot know the cell may expect",
-    "*POC of the right ones* is what a method would get that finds exactly them. Where it is small "
-    "POC is no measure of success: the features of largest between-class variance are others",
+    "Right by construction are the three orbit channels of Orbit and the four faulty units of "
+    "Array. *Share found* is the share of them among as many first features. *POC*, the paper's "
+    "measure, is the share of the first features that have the largest between-class variance",
+    "**The best cell is chosen with knowledge of the answer**, as in the paper, and so is the best "
+    "seed of a method with random starts: by the share found on Orbit, where the paper shows "
+    "rings, and by POC on Array. If several are equal, the first is shown. Users cannot know the "
+    "best cell; they can expect the mean over the grid",
+    "*POC of the right ones* is the POC of a method that finds exactly the right features. If it "
+    "is small, POC does not measure success: other features have a larger between-class variance",
     "The paper prints no numbers here. It says that CPUFS and STPCA-MP find the orbit's channels "
     "while RNE and NLGMS do not, and that STPCA-MP alone finds the faulty units",
-    "Generated sets follow the paper's description, published ones are the authors' files, which "
-    "differ from it. Variance is no contender of the paper's; it shows what is easy. STPCA-MP "
-    "runs in both orientations",
+    "Generated datasets follow the paper's description; published ones are the authors' files, "
+    "which differ from it. The paper does not compare with variance; we do, because it shows what "
+    "is easy. STPCA-MP runs in both orientations",
     "Equal scores are ordered by index, column by column, as in the authors' program",
 )
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """A method, in one orientation where it has one, on a set."""
+    """A method on a dataset, in one orientation if it has orientations."""
 
     contender: Contender
     data: PaperSet
@@ -55,7 +55,7 @@ class _Subject:
 
 
 def _sets(study: Study) -> list[PaperSet]:
-    """The published ones that are at hand, and ours."""
+    """The published datasets that can be loaded, and the generated ones."""
     generated = [one for one in STAND_INS if one.name in _GENERATED]
     published = [] if study.fast else study.pick("Orbit", "Array")
     ordered = sorted([*published, *generated], key=lambda data: not data.by_mode)
@@ -103,7 +103,7 @@ def _share(data: PaperSet, result: Result) -> float:
 
 
 def _best(subject: _Subject, results: Results) -> Fit:
-    """The first of the cells and seeds that do best by the measure of the paper's picture."""
+    """The first of the best cells and seeds, by the measure of the paper's picture."""
 
     def measures(fit: Fit) -> tuple[float, float]:
         share, poc = _share(subject.data, results[fit]), results[fit]["poc"][0]

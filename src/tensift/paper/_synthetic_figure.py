@@ -23,7 +23,7 @@ _ORBITS = 8  # samples of a class that are drawn
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """What a method chose on a set; `scores` where they make a map."""
+    """What a method selected from a dataset; `scores` if they make a map."""
 
     data: str
     label: str
@@ -35,7 +35,7 @@ class Panel:
 
 
 def draw_synthetic(figure: Figure, panels: Sequence[Panel]) -> None:
-    """A row a set, the truth first, then the methods."""
+    """One row per dataset: the truth first, then the methods."""
     sets = list(dict.fromkeys(panel.data for panel in panels))
     labels = list(dict.fromkeys(panel.label for panel in panels))
     columns = 1 + len(labels)

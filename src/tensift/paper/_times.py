@@ -1,4 +1,4 @@
-"""Average training time over the grid, beside the seconds that the paper prints."""
+"""Mean training time over the grid, compared with the seconds that the paper prints."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _NOTES = (
     "A fit is timed from the samples to the ranking, in seconds of processor time of one thread. "
     "The bar is the mean over the cells of the grid that were run, and the whisker reaches from "
     "the fastest cell to the slowest",
-    "The paper draws the average over its grid but prints the seconds of its best cell only; they "
-    "stand beside those of our best cell, the one of best accuracy or POC, chosen with the labels",
+    "The paper draws the mean over its grid but prints only the seconds of its best cell. We print "
+    "them next to those of our best cell (best accuracy or POC, chosen with the labels)",
     "**Another machine, another language**: the paper's seconds are those of MATLAB programs at "
     "2.2 GHz, ours those of this library here. Compare methods within ours and within theirs",
-    "Methods that need a fit for each number of features (RNE, NLGMS, MCFS) are charged one fit "
-    "here, though a curve over six numbers costs them six",
+    "Methods that need a fit for each number of features (RNE, NLGMS, MCFS) count one fit here, "
+    "although a curve over six numbers needs six",
 )
 
 
@@ -107,7 +107,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def _draw(figure: Figure, rows: Sequence[dict[str, Any]]) -> None:
-    """A panel a set, a bar a method."""
+    """One panel per dataset, one bar per method."""
     sets = list(dict.fromkeys(row["data"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     figure.set_size_inches(1.9 + 2.7 * len(sets), 1.9 + 0.3 * len(methods))

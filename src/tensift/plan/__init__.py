@@ -1,4 +1,4 @@
-"""What a job takes before it is run: memory, time, the bottleneck, and what to change."""
+"""Predict what a job needs before it runs: memory, time, the bottleneck, what to change."""
 
 from tensift.plan._cache import cache_file, this_machine
 from tensift.plan._calibration import calibrate, example_machine
@@ -9,6 +9,7 @@ from tensift.plan._machine import Curve, Machine, SolveRates
 from tensift.plan._memory import Memory
 from tensift.plan._plan import Estimate, Plan, estimate, plan_job, sampling_error
 from tensift.plan._times import Stage
+from tensift.plan._units import as_bytes, as_count, as_rate, as_shape, format_seconds
 
 __all__ = [
     "Curve",
@@ -20,10 +21,15 @@ __all__ = [
     "Plan",
     "SolveRates",
     "Stage",
+    "as_bytes",
+    "as_count",
+    "as_rate",
+    "as_shape",
     "cache_file",
     "calibrate",
     "estimate",
     "example_machine",
+    "format_seconds",
     "make_job",
     "numbers_of_file",
     "plan_job",

@@ -1,4 +1,4 @@
-"""What to change about a job, each tried out in the model before it is said."""
+"""Suggest changes to a job; the model computes the effect of each before it is suggested."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tensift._utils.units import format_bytes
 from tensift.plan._job import Job
 from tensift.plan._layout import Layout
 from tensift.plan._memory import working_memory_for
-from tensift.plan._units import format_amount, format_bytes, format_seconds
+from tensift.plan._units import format_amount, format_seconds
 
 if TYPE_CHECKING:
     from tensift.plan._plan import Estimate, Plan
 
 __all__ = ["advice_for", "useful_workers"]
 
-_WORTH = 0.9  # of the time, below which a change is worth a line
-_SHORT = 10.0  # seconds of a job that needs no advice on time
-_ACCURATE = 0.01  # of the Gram matrices, to which samples may be drawn
-_EFFICIENT = 0.5  # of the cores at work on average
+_WORTH = 0.9  # suggest a change if the job then takes less than this share of the time
+_SHORT = 10.0  # seconds; shorter jobs get no advice on time
+_ACCURATE = 0.01  # error of the Gram matrices that random samples may have
+_EFFICIENT = 0.5  # share of the cores that must be busy on average
 
 
 def advice_for(plan: Plan) -> list[str]:
-    """What to change, the most useful first."""
+    """Return what to change, most useful first."""
     found = [*_memory(plan)]
     timed = sorted(_times(plan), key=lambda each: each[0])
     if plan.seconds > _SHORT:
@@ -36,7 +37,7 @@ def advice_for(plan: Plan) -> list[str]:
 
 
 def useful_workers(plan: Plan) -> int:
-    """The most workers, of those tried, whose cores are at work half of the time or more."""
+    """Return the largest number of workers whose cores are busy at least half of the time."""
     alone = plan.scaling[0]
     good = [
         each.layout.workers
@@ -62,10 +63,9 @@ def _memory(plan: Plan) -> Iterator[str]:
         once = _again(plan, layout=replace(layout, working_memory=wanted))
         if once.fits:
             yield (
-                f"the Gram tensor is made in {chosen.passes} passes over the data; with a "
-                f"working_memory of {wanted / 2**20:.0f} MiB for scikit-learn, and "
-                f"{format_bytes(once.memory.total)} in all, one does, in "
-                f"{format_seconds(once.seconds)}"
+                f"the Gram tensor is made in {chosen.passes} passes over the data; one pass is "
+                f"enough if scikit-learn's working_memory is {wanted / 2**20:.0f} MiB: "
+                f"{format_bytes(once.memory.total)} in all, {format_seconds(once.seconds)}"
             )
     fewer = [each for each in plan.orientations if each.fits and each.passes < chosen.passes]
     if not chosen.fits:
@@ -80,7 +80,7 @@ def _memory(plan: Plan) -> Iterator[str]:
 
 
 def _to_make_it_fit(plan: Plan) -> Iterator[str]:
-    """Less at a time: slices of one process, cores or chunks of a cluster."""
+    """Use less memory at a time: fewer slices, or on a cluster fewer cores or smaller chunks."""
     layout, job = plan.chosen.layout, plan.chosen.job
     needed = format_bytes(plan.chosen.memory.total)
     layouts = []
@@ -96,55 +96,55 @@ def _to_make_it_fit(plan: Plan) -> Iterator[str]:
             layouts.append(replace(layout, working_memory=less))
     found = next((e for e in (_again(plan, layout=one) for one in layouts) if e.fits), None)
     if found is None:
-        yield f"it does not fit: {needed} are needed, and less at a time is not little enough"
+        yield f"it does not fit into memory: it needs {needed}, and no smaller setting helps"
     elif layout.is_cluster:
         yield (
-            f"it does not fit: {needed} are needed; {found.layout.cores} cores a worker and chunks "
-            f"of {format_amount(found.layout.chunk_of(job))} samples need "
+            f"it does not fit into memory: it needs {needed}; {found.layout.cores} cores per "
+            f"worker and chunks of {format_amount(found.layout.chunk_of(job))} samples need "
             f"{format_bytes(found.memory.total)}"
         )
     else:
         yield (
-            f"it does not fit: {needed} are needed; with a working_memory of "
-            f"{found.layout.working / 2**20:.0f} MiB for scikit-learn it takes {found.passes} "
-            f"passes, {format_bytes(found.memory.total)} and {format_seconds(found.seconds)}"
+            f"it does not fit into memory: it needs {needed}; with scikit-learn's working_memory "
+            f"of {found.layout.working / 2**20:.0f} MiB it needs {found.passes} passes, "
+            f"{format_bytes(found.memory.total)} and {format_seconds(found.seconds)}"
         )
 
 
 def _times(plan: Plan) -> Iterator[tuple[float, str]]:
-    """Changes, each with the seconds it would come to."""
+    """Yield changes, each with the seconds that the job would then take."""
     chosen, job, layout = plan.chosen, plan.chosen.job, plan.chosen.layout
     best = min(plan.orientations, key=lambda each: (not each.fits, each.seconds))
     if best.job.orientation != job.orientation and best.fits:
         yield (
             best.seconds,
             f"orientation {best.job.orientation} (q = {best.job.q}) takes "
-            f"{format_seconds(best.seconds)}; it answers another question, so choose by meaning "
-            "first",
+            f"{format_seconds(best.seconds)}; it answers another question, so choose the "
+            "orientation by what it means first",
         )
     if job.dtype.itemsize > 4 and job.dtype.kind == "f":
         other = _again(plan, replace(job, dtype=np.dtype(np.float32)))
         yield (
             other.seconds,
             f"stored as float32: {format_bytes(other.job.stored_bytes)} and "
-            f"{format_seconds(other.seconds)}; sums stay in double precision",
+            f"{format_seconds(other.seconds)}; sums are still in double precision",
         )
     elif job.dtype == np.float32:
         other = _again(plan, replace(job, dtype=np.dtype(np.float16)))
         yield (
             other.seconds,
             f"stored as float16: {format_bytes(other.job.stored_bytes)} and "
-            f"{format_seconds(other.seconds)}; values keep three digits",
+            f"{format_seconds(other.seconds)}; values have three digits",
         )
-    if "dft" in job.transforms and job.real_data:
-        names = tuple("dct" if name == "dft" else name for name in job.transforms)
-        other = _again(plan, replace(job, transforms=names))
-        yield other.seconds, f"dct in place of dft is real: {format_seconds(other.seconds)}"
+    if "dft" in job.bases and job.real_data:
+        names = tuple("dct" if name == "dft" else name for name in job.bases)
+        other = _again(plan, replace(job, bases=names))
+        yield other.seconds, f"basis dct instead of dft is real: {format_seconds(other.seconds)}"
     if job.solver == "exact":
         other = _again(plan, replace(job, solver="paper"))
         yield (
             other.seconds,
-            f"the paper's iteration takes {format_seconds(other.seconds)}, without certificates",
+            f"solver paper takes {format_seconds(other.seconds)}, without certificates",
         )
     if chosen.bottleneck.name == "read" and layout.read_bandwidth is not None:
         other = _again(plan, layout=replace(layout, read_bandwidth=2 * layout.read_bandwidth))
@@ -162,7 +162,7 @@ def _times(plan: Plan) -> Iterator[tuple[float, str]]:
 
 
 def _chunks(plan: Plan) -> Iterator[tuple[float, str]]:
-    """Larger or smaller chunks, if a worker has room for them."""
+    """Suggest larger or smaller chunks, if they fit into the memory of a worker."""
     layout, job = plan.chosen.layout, plan.chosen.job
     now = layout.chunk_of(job)
     tried = [
@@ -173,7 +173,7 @@ def _chunks(plan: Plan) -> Iterator[tuple[float, str]]:
     if best is not None and best.layout.chunk is not None:
         yield (
             best.seconds,
-            f"chunks of {format_amount(best.layout.chunk)} samples in place of "
+            f"chunks of {format_amount(best.layout.chunk)} samples instead of "
             f"{format_amount(now)}: {format_seconds(best.seconds)}",
         )
 
@@ -183,21 +183,21 @@ def _workers(plan: Plan) -> Iterator[str]:
     useful = useful_workers(plan)
     there = next(each for each in plan.scaling if each.layout.workers == useful)
     if useful > layout.workers:
-        more = " and on" if useful == plan.scaling[-1].layout.workers else ""
+        more = " or more" if useful == plan.scaling[-1].layout.workers else ""
         yield (
-            f"more workers help up to {useful}{more}: {format_seconds(there.seconds)} with "
-            f"{useful}, whose cores are then at work at least half of the time"
+            f"more workers help, up to {useful}{more}: {format_seconds(there.seconds)} with "
+            f"{useful}, whose cores are busy at least half of the time"
         )
     elif useful < layout.workers:
         yield (
-            f"{layout.workers} workers are more than this job can use: {useful} take "
+            f"this job cannot use {layout.workers} workers: {useful} take "
             f"{format_seconds(there.seconds)}"
         )
     bottleneck = plan.bottleneck
     if bottleneck in ("moments", "solve", "transform"):
         yield (
-            f"{bottleneck} is products of matrices: arrays on a GPU are computed there, if the "
-            "samples reach it fast enough"
+            f"{bottleneck} consists of matrix products: a GPU makes it faster (pass arrays on "
+            "the GPU), if samples reach it fast enough"
         )
 
 
@@ -207,6 +207,6 @@ def _sampling(plan: Plan) -> Iterator[str]:
     if job.samples > 2 * enough:
         other = _again(plan, replace(job, samples=enough))
         yield (
-            f"{format_amount(enough)} samples drawn at random give every Gram matrix to about "
-            f"{100 * _ACCURATE:g} % of its largest eigenvalue, in {format_seconds(other.seconds)}"
+            f"{format_amount(enough)} samples drawn at random take {format_seconds(other.seconds)} "
+            f"and give every Gram matrix to about {100 * _ACCURATE:g} % of its largest eigenvalue"
         )

@@ -1,4 +1,4 @@
-"""The rates of this machine, kept between runs."""
+"""Keep the measured rates of this machine in a file."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tensift._utils.temporary import remove_leftovers, write_whole
 from tensift._version import __version__
 from tensift.plan._calibration import _n_cores, calibrate
 from tensift.plan._machine import Machine
 
 __all__ = ["cache_file", "this_machine"]
 
-_VERSION = 2  # of what is measured and how it is written
+_VERSION = 2  # raise it when what is measured, or the file format, changes
 
 
 def cache_file() -> Path:
-    """Where the rates of this machine are kept: in the user's folder for such files.
+    """Return the path of the file with the rates of this machine, in the user's cache folder.
 
     Examples
     --------
@@ -47,18 +46,18 @@ def this_machine(
     measure: Callable[[], Machine] | None = None,
     say: Callable[[str], object] = lambda _: None,
 ) -> Machine:
-    """The rates of this machine: as they were kept, or measured now and kept.
+    """Return the rates of this machine: from the cache file, or measured now and stored there.
 
-    Rates of another machine, another version or a damaged file are measured anew.
+    If the file is damaged, or is from another machine or version, rates are measured again.
 
     Parameters
     ----------
     renew : bool, default=False
-        Measure anew in any case.
+        Always measure again.
     measure : callable, optional
-        Measures; `calibrate` by default.
+        Measures the rates; `calibrate` by default.
     say : callable
-        Is told what is done, where it takes time, and what stands in the way.
+        Called with messages: that it measures now, or why a file cannot be read or written.
 
     Returns
     -------
@@ -81,12 +80,12 @@ def this_machine(
     try:
         _write(path, {"version": _VERSION, "of": _identity(), "rates": machine.to_dict()})
     except OSError as error:
-        say(f"cannot keep what was measured in {path}: {error.strerror or error}")
+        say(f"cannot store the measured rates: {error}")
     return machine
 
 
 def _identity() -> dict[str, Any]:
-    """What rates depend on; those of another are not used."""
+    """Return what the rates depend on; they are only used if it has not changed."""
     return {
         "tensift": __version__,
         "numpy": np.__version__,
@@ -97,32 +96,26 @@ def _identity() -> dict[str, Any]:
 
 
 def _read(path: Path) -> Machine | str | None:
-    """The kept rates; or why they cannot be used; None if there are none."""
+    """Return the stored rates, or why they cannot be used, or None if there are none."""
     try:
         with open(path, encoding="utf-8") as stream:
             kept = json.load(stream)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, ValueError, RecursionError):
-        return "damaged, measured anew"
+        return "damaged, measuring again"
     if not isinstance(kept, dict) or kept.get("version") != _VERSION:
-        return "of another version, measured anew"
+        return "from another version, measuring again"
     if kept.get("of") != _identity():
-        return "of another machine or version, measured anew"
+        return "from another machine or version, measuring again"
     try:
         return Machine.from_dict(kept.get("rates"))
     except ValueError:
-        return "damaged, measured anew"
+        return "damaged, measuring again"
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".machine-", suffix=".json")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(content, stream, indent=1)
-        os.replace(partial, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(partial)
-        raise
+    remove_leftovers(path.parent)
+    text = json.dumps(content, indent=1)
+    write_whole(path, lambda stream: stream.write(text.encode()))

@@ -1,4 +1,4 @@
-"""Rates of the machine at hand, by timing the library's own code at small sizes."""
+"""Measure the rates of this machine, by timing the library's own code on small data."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from tensift._utils.threads import one_library_thread
 from tensift.algebra import make_transform, make_transforms
-from tensift.gram import GramTensor, Moments, Orientation
+from tensift.moments import GramTensor, Moments, Orientation
 from tensift.plan._machine import Curve, Machine, SolveRates
 from tensift.solvers import SliceProblems, solve_exact, solve_paper
 
@@ -27,29 +27,29 @@ Clock = Callable[[], float]
 _MOMENT_SIZES, _MOMENT_SLICES, _MOMENT_VALUES = (4, 16, 64, 256), 16, 2**20
 _MATRIX_SIZES = (8, 64, 256)
 _SOLVE_SIZES, _SAMPLES_A_SIZE = (8, 32, 96, 256), 4
-_STEPS = (3, 9)  # what they differ in is a step, what they share the setup
+_STEPS = (3, 9)  # time both: the difference gives the cost of a step, the rest is setup
 _BYTES = 2**26  # copied, and read from disk
-_REPEATS, _ENOUGH = 5, 0.2  # runs of a piece of work, or as many as these seconds have room for
-_LONG = 0.1  # seconds of a run that needs no other to warm up
-_SLICES, _BLOCK_ELEMENTS = 64, 40_000  # solved together, at most: enough to see what one costs
-_TINY = 1e-9  # seconds: nothing takes none
-_READ_COST = 2e-10  # seconds of a byte, where it cannot be told
-_RESIDENT = 150e6  # bytes, where the system does not tell
+_REPEATS, _ENOUGH = 5, 0.2  # time each piece of work this often, or until these seconds are over
+_LONG = 0.1  # seconds; a run this long needs no warm-up
+_SLICES, _BLOCK_ELEMENTS = 64, 40_000  # largest block to time: enough to see the cost of a slice
+_TINY = 1e-9  # seconds; the least time of anything
+_READ_COST = 2e-10  # seconds per byte, if it cannot be measured
+_RESIDENT = 150e6  # bytes, if the system does not report it
 
 
 def calibrate(clock: Clock | None = None, wall_clock: Clock = time.perf_counter) -> Machine:
     """Measure the rates of this machine, in about ten seconds.
 
-    Every rate is the median of a few runs of what the library itself does: taking samples into
-    moments, and both solvers with a fixed number of steps, on one core. Computations are timed by
-    the processor time of this process, so that other people's work on the machine is not taken
-    for a property of it; reading, which is no processor's work, by the wall clock.
+    Every rate is the median of a few runs of the library's own code on one core: adding samples
+    to moments, and both solvers with a fixed number of steps. Computations are timed by the
+    processor time of this process, so that other work on the machine does not count. Reading is
+    timed by the wall clock.
 
     Parameters
     ----------
     clock : callable, optional
-        Returns seconds, for computations; by default the processor time, or the wall clock
-        where that is too coarse.
+        Returns seconds, for computations. By default the processor time, or the wall clock if
+        the processor time is too coarse.
     wall_clock : callable
         Returns seconds, for reading.
 
@@ -67,7 +67,7 @@ def calibrate(clock: Clock | None = None, wall_clock: Clock = time.perf_counter)
     clock = _processor_clock() if clock is None else clock
     resident = _resident_bytes()
     read_bandwidth, read_cost = _reading(clock, wall_clock)
-    with threadpool_limits(limits=1):
+    with one_library_thread():
         return Machine(
             moments={
                 "real": _moments_curve(clock, "identity", np.dtype(np.float32)),
@@ -94,7 +94,7 @@ def calibrate(clock: Clock | None = None, wall_clock: Clock = time.perf_counter)
 
 
 def example_machine() -> Machine:
-    """A machine of round numbers, about a core of a server of 2022, for examples and tests.
+    """Return a machine with round numbers, about a 2022 server core, for examples and tests.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def example_machine() -> Machine:
 
 
 def median_seconds(work: Callable[[], object], clock: Clock) -> float:
-    """The median over a few runs, fewer where they are long. A short first one warms up."""
+    """Return the median over a few runs, fewer if they are long. A short first run is warm-up."""
     seconds: list[float] = []
     for number in range(_REPEATS + 1):
         before = clock()
@@ -148,13 +148,13 @@ def median_seconds(work: Callable[[], object], clock: Clock) -> float:
 
 
 def _processor_clock() -> Clock:
-    # Windows counts it in steps of 16 ms, longer than most of what is timed here.
+    # Windows counts processor time in steps of 16 ms, longer than most of what is timed here.
     coarse = time.get_clock_info("process_time").resolution > 1e-4
     return time.perf_counter if coarse else time.process_time
 
 
 def _moments_curve(clock: Clock, transform: str, dtype: np.dtype) -> Curve:
-    """Seconds of a value on its way into the Gram tensor."""
+    """Measure the seconds per value that is added to the Gram tensor."""
     seconds = []
     for size in _MOMENT_SIZES:
         shape = (size, _MOMENT_SLICES)
@@ -162,13 +162,13 @@ def _moments_curve(clock: Clock, transform: str, dtype: np.dtype) -> Curve:
         chunk = np.random.default_rng(0).standard_normal((n, *shape)).astype(dtype)
         transforms = make_transforms(transform, [_MOMENT_SLICES])
         orientation = Orientation(shape, 0, transforms, real_data=dtype.kind != "c")
-        orientation.kept_slices  # noqa: B018  (known once, for all chunks)
-        taken = median_seconds(partial(_take_in, chunk, orientation), clock)
+        orientation.kept_slices  # noqa: B018  (computed once, so not timed)
+        taken = median_seconds(partial(_add_to_moments, chunk, orientation), clock)
         seconds.append(taken / chunk.size)
     return Curve(_MOMENT_SIZES, tuple(seconds), growth=1.0)
 
 
-def _take_in(chunk: NDArray, orientation: Orientation) -> None:
+def _add_to_moments(chunk: NDArray, orientation: Orientation) -> None:
     Moments(orientation).update(chunk)
 
 
@@ -179,11 +179,11 @@ def _transform_seconds(clock: Clock, name: str, size: int) -> float:
 
 
 def _solve_rates(clock: Clock, solver: str, complex_slices: bool) -> SolveRates:
-    """Rates of slices from full blocks; what a block costs by itself from a single small slice."""
+    """Measure rates per slice with full blocks, and the overhead per block with one slice."""
     grams = [_sample_gram(size, complex_slices) for size in _SOLVE_SIZES]
     lone = _setup_and_step(clock, solver, grams[0][:1])
     blocks = [_setup_and_step(clock, solver, gram) for gram in grams]
-    # Of one small slice next to everything is the block's, not the slice's.
+    # For one small slice, nearly all of the time is overhead of the block.
     block_setup, block_step = (
         max(one - all_ / grams[0].n_slices, _TINY)
         for one, all_ in zip(lone, blocks[0], strict=True)
@@ -201,7 +201,7 @@ def _solve_rates(clock: Clock, solver: str, complex_slices: bool) -> SolveRates:
 
 
 def _setup_and_step(clock: Clock, solver: str, gram: GramTensor) -> tuple[float, float]:
-    """Seconds of the beginning, and of every step, of all slices together."""
+    """Measure the seconds of the setup and of one step, for all slices together."""
     taken = []
     for steps in _STEPS:
 
@@ -216,13 +216,13 @@ def _setup_and_step(clock: Clock, solver: str, gram: GramTensor) -> tuple[float,
 
         taken.append(median_seconds(work, clock))
     few, many = _STEPS
-    # Noise may make more steps look cheaper than fewer: a step is no less than half its share.
+    # Because of noise, more steps may look cheaper than fewer: bound the step from below.
     step = max((taken[1] - taken[0]) / (many - few), taken[1] / (2 * many))
     return max(taken[0] - few * step, _TINY), step
 
 
 def _sample_gram(size: int, complex_slices: bool) -> GramTensor:
-    """Gram matrices of smooth samples with some noise, as many as are solved together."""
+    """Make one block of Gram matrices, from smooth samples with some noise."""
     slices = max(1, min(_SLICES, _BLOCK_ELEMENTS // size**2))
     rng = np.random.default_rng(size)
     n = _SAMPLES_A_SIZE * size
@@ -234,7 +234,7 @@ def _sample_gram(size: int, complex_slices: bool) -> GramTensor:
         return smooth + 0.1 * rng.standard_normal((slices, size, n))
 
     samples = draw() + 1j * draw() if complex_slices else draw()
-    samples *= np.sqrt(1000 / n) / 4  # as a thousand samples with values of up to about 1
+    samples *= np.sqrt(1000 / n) / 4  # like a thousand samples with values up to about 1
     return GramTensor(samples @ samples.conj().swapaxes(1, 2), thin=False)
 
 
@@ -249,8 +249,9 @@ def _copy_bandwidth(clock: Clock) -> float:
 
 
 def _reading(clock: Clock, wall_clock: Clock) -> tuple[float | None, float]:
-    """Bytes a second from the disk of temporary files, past the system's memory of it, if it can
-    be told; and the core's seconds of a byte.
+    """Measure bytes per second read from the disk of temporary files, and core seconds per byte.
+
+    The rate is None if the system cannot be told to drop the file from its cache.
     """
     if not hasattr(os, "posix_fadvise"):
         return None, _READ_COST

@@ -1,4 +1,4 @@
-"""The numbers of a job from the header of a file."""
+"""Read the numbers of a job from the header of a file."""
 
 from __future__ import annotations
 
@@ -6,25 +6,31 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tensift.datasets import read_tensor
-from tensift.datasets._read import _choose_tensor, _open
+from tensift.datasets import check_readable, choose_tensor, open_tensor_file, read_tensor
 
 __all__ = ["numbers_of_file"]
 
 
 def numbers_of_file(
-    path: str | os.PathLike[str], *, variable: str | None = None, sample_axis: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    variable: str | None = None,
+    sample_axis: int | None = None,
+    **table_options: Any,
 ) -> dict[str, Any]:
-    """What a file says of itself, as the arguments of `plan_job`; its samples are not loaded.
+    """Return the shape, type and number of samples of a file, as arguments of `plan_job`.
 
     Parameters
     ----------
     path : str or path
-        Any file that `tensift.datasets.read_tensor` reads. Text, which has no header, is read.
+        Any file that `tensift.datasets.read_tensor` reads. Only the header is read, except for
+        text files, which have none.
     variable : str, optional
-        Which array, where the file holds several.
+        The array to use, if the file contains several.
     sample_axis : int, optional
-        The axis that counts the samples; by default the first, in MATLAB files the last.
+        The axis of the samples. By default the first, in MATLAB files the last.
+    **table_options
+        ``header``, ``columns`` and ``drop``, as in `tensift.datasets.read_tensor`.
 
     Returns
     -------
@@ -43,17 +49,21 @@ def numbers_of_file(
     {'shape': (8, 6), 'samples': 100, 'dtype': dtype('float32')}
     """
     path = Path(path)
-    contents = _open(path)
+    contents = open_tensor_file(path)
     if contents is None:
-        data = read_tensor(path, variable=variable, sample_axis=sample_axis).data
+        data = read_tensor(path, variable=variable, sample_axis=sample_axis, **table_options).data
         return {"shape": data.shape[1:], "samples": len(data), "dtype": data.dtype}
-    name = _choose_tensor(path, contents, variable)
+    if table_options:
+        raise ValueError(
+            f"{path}: {next(iter(table_options))} is for tables in text files; this is "
+            f"{contents.format}"
+        )
+    name = choose_tensor(path, contents, variable)
     stored = contents.arrays[name]
-    if not stored.is_numeric:
-        raise ValueError(f"{path}: {name!r} is not an array of numbers")
+    check_readable(path, name, stored)
     if len(stored.shape) < 2 or 0 in stored.shape:
         raise ValueError(
-            f"{path}: array {name!r} of shape {stored.shape} holds no samples of features"
+            f"{path}: array {name!r} has shape {stored.shape}; it must have samples and features"
         )
     axis = sample_axis if sample_axis is not None else (-1 if contents.from_matlab else 0)
     if not -len(stored.shape) <= axis < len(stored.shape):

@@ -1,4 +1,4 @@
-"""A job by its numbers alone: what is stored, moved and multiplied, by counting."""
+"""A job as numbers: count what is stored, moved and multiplied."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tensift._modes import resolve_mode
-from tensift.algebra._specs import TRANSFORM_NAMES
+from tensift._utils.modes import resolve_mode
+from tensift.algebra import TRANSFORM_NAMES
 from tensift.plan._units import as_count, as_shape
 
 __all__ = ["Job", "make_job"]
@@ -20,31 +20,31 @@ _COMPLEX_FLOPS = 4  # times those of a real product
 
 @dataclass(frozen=True)
 class Job:
-    """Samples and what is to be done with them.
+    """The samples and what to do with them.
 
     Parameters
     ----------
     shape : tuple of int
         The shape of one sample.
     samples : int
-        How many there are.
+        The number of samples.
     orientation : int
-        The mode that is reconstructed.
-    transforms : tuple of str
-        A name for every other mode, in order.
+        The mode along which features predict each other.
+    bases : tuple of str
+        The name of the basis of every other mode, in order.
     solver : {"paper", "exact"}
-        Which solver.
+        The solver.
     dtype : dtype
-        Of the stored samples.
+        The type of the stored samples.
     cells : int
-        Pairs of penalties: 1 for a fit, the number of cells for a path.
+        The number of pairs of penalties: 1 for a fit, the number of cells for a path.
     steps : float or None
-        Of a slice at one pair of penalties; None if what is usual is to be assumed.
+        The steps per slice at one pair of penalties; None for the usual number.
 
     Examples
     --------
     >>> from tensift.plan import make_job
-    >>> job = make_job((64, 64), 1_000_000, transform="dft")
+    >>> job = make_job((64, 64), 1_000_000, basis="dft")
     >>> job.q, job.p, job.kept, job.gram_bytes
     (64, 64, 33, 2162688)
     """
@@ -52,7 +52,7 @@ class Job:
     shape: tuple[int, ...]
     samples: int
     orientation: int
-    transforms: tuple[str, ...]
+    bases: tuple[str, ...]
     solver: str
     dtype: np.dtype
     cells: int = 1
@@ -60,22 +60,22 @@ class Job:
 
     @property
     def q(self) -> int:
-        """Features of a slice."""
+        """The number of features in a slice."""
         return self.shape[self.orientation]
 
     @property
     def p(self) -> int:
-        """Slices."""
+        """The number of slices."""
         return math.prod(self.shape) // self.q
 
     @property
     def elements(self) -> int:
-        """Values of a sample."""
+        """The number of values in a sample."""
         return math.prod(self.shape)
 
     @cached_property
     def others(self) -> tuple[int, ...]:
-        """Lengths of the transformed modes."""
+        """The lengths of the transformed modes."""
         return self.shape[: self.orientation] + self.shape[self.orientation + 1 :]
 
     @property
@@ -86,48 +86,49 @@ class Job:
     @property
     def complex_slices(self) -> bool:
         """Whether slices are complex."""
-        return not self.real_data or "dft" in self.transforms
+        return not self.real_data or "dft" in self.bases
 
     @property
     def kept(self) -> int:
-        """Slices that are solved: of each conjugate pair one."""
-        if not self.real_data or "dft" not in self.transforms:
+        """The number of slices that are solved: one of each conjugate pair."""
+        if not self.real_data or "dft" not in self.bases:
             return self.p
-        # A slice is its own partner if its index is under every DFT: 0, and half an even length.
+        # A slice is its own conjugate if this holds for its index along every mode with a DFT:
+        # it is 0, or half of an even length.
         own = [
             2 - size % 2 if name == "dft" else size
-            for name, size in zip(self.transforms, self.others, strict=True)
+            for name, size in zip(self.bases, self.others, strict=True)
         ]
         return (self.p + math.prod(min(o, s) for o, s in zip(own, self.others, strict=True))) // 2
 
     @property
     def number_bytes(self) -> int:
-        """Of one value of a slice, in double precision."""
+        """Bytes of one value of a slice, in double precision."""
         return 16 if self.complex_slices else 8
 
     @property
     def sample_bytes(self) -> int:
-        """Of a sample, where it lies."""
+        """Bytes of a stored sample."""
         return self.elements * self.dtype.itemsize
 
     @property
     def stored_bytes(self) -> int:
-        """Of all samples, where they lie."""
+        """Bytes of all stored samples."""
         return self.samples * self.sample_bytes
 
     @property
     def thin(self) -> bool:
-        """Whether there are fewer samples than features of a slice, which are kept as factors."""
+        """Whether there are fewer samples than features in a slice; then factors are stored."""
         return self.samples < self.q
 
     @property
     def gram_bytes(self) -> int:
-        """Of the Gram tensor, or of its factors."""
+        """Bytes of the Gram tensor, or of its factors."""
         return self.kept * self.q * min(self.q, self.samples) * self.number_bytes
 
     @property
     def product_flops(self) -> int:
-        """Of the products that make the Gram tensor: ``2 n p q^2``, four times that if complex."""
+        """Operations that make the Gram tensor: ``2 n p q^2``, four times that if complex."""
         if self.thin:
             return 0
         flops = 2 * self.samples * self.kept * self.q**2
@@ -135,21 +136,21 @@ class Job:
 
     @property
     def data_passes(self) -> int:
-        """How often the samples are looked at if the Gram tensor fits: twice for "eigen"."""
-        return 2 if "eigen" in self.transforms else 1
+        """Passes over the samples if the Gram tensor fits into memory: two for "eigen"."""
+        return 2 if "eigen" in self.bases else 1
 
     @property
     def norms_bytes(self) -> int:
-        """Of the column norms of all cells."""
+        """Bytes of the column norms of all cells."""
         return self.cells * self.kept * self.q * 8
 
     def oriented(self, mode: int) -> Job:
-        """The same job at another orientation; transforms stay with their modes if they differ."""
-        names = dict(zip(self._other_modes(self.orientation), self.transforms, strict=True))
+        """Return the same job at another orientation; every mode keeps its basis."""
+        names = dict(zip(self._other_modes(self.orientation), self.bases, strict=True))
         taken = names.get(mode, "identity")
-        # The mode that is transformed now instead gets the transform that has become free.
-        transforms = tuple(names.get(other, taken) for other in self._other_modes(mode))
-        return replace(self, orientation=mode, transforms=transforms)
+        # The mode that was not transformed before gets the basis of the new orientation.
+        bases = tuple(names.get(other, taken) for other in self._other_modes(mode))
+        return replace(self, orientation=mode, bases=bases)
 
     def _other_modes(self, mode: int) -> list[int]:
         return [other for other in range(len(self.shape)) if other != mode]
@@ -160,32 +161,32 @@ def make_job(
     samples: float,
     *,
     orientation: int = 0,
-    transform: str | Sequence[str] = "identity",
+    basis: str | Sequence[str] = "identity",
     solver: str = "paper",
     dtype: object = "float64",
     grid: int = 1,
     steps: float | None = None,
 ) -> Job:
-    """Check the numbers of a job.
+    """Describe a job, and check its numbers.
 
     Parameters
     ----------
     shape : sequence of int, or str
         The shape of one sample, such as ``(64, 64)`` or ``"64,64"``.
     samples : int
-        How many there are.
+        The number of samples.
     orientation : int, default=0
-        The mode that is reconstructed.
-    transform : str or sequence of str, default="identity"
-        The transform of all other modes, or one for each: a name, or "matrix".
+        The mode along which features predict each other.
+    basis : str or sequence of str, default="identity"
+        The basis of all other modes, or one for each: a name, or "matrix".
     solver : {"paper", "exact"}, default="paper"
-        Which solver.
+        The solver.
     dtype : dtype, default="float64"
-        Of the stored samples.
+        The type of the stored samples.
     grid : int, default=1
-        How many pairs of penalties are solved.
+        The number of pairs of penalties that are solved.
     steps : float or None, default=None
-        Steps of a slice, where they are known.
+        The steps per slice, if you know them.
 
     Returns
     -------
@@ -206,17 +207,17 @@ def make_job(
         stored = np.dtype(dtype)  # type: ignore[call-overload]
     except TypeError:
         raise ValueError(
-            f"dtype must name a kind of number, such as float32; got {dtype!r}"
+            f"dtype must be the name of a number type, such as float32; got {dtype!r}"
         ) from None
     if stored.kind not in "biufc":
-        raise ValueError(f"dtype must name a kind of number, such as float32; got {dtype!r}")
+        raise ValueError(f"dtype must be the name of a number type, such as float32; got {dtype!r}")
     if steps is not None and not 0 < float(steps) <= 1e6:
-        raise ValueError(f"steps must be a number above 0, at most 1e6; got {steps!r}")
+        raise ValueError(f"steps must be a number above 0 and at most 1e6; got {steps!r}")
     return Job(
         shape=shape,
         samples=samples,
         orientation=mode,
-        transforms=_transforms(transform, len(shape) - 1),
+        bases=_basis_names(basis, len(shape) - 1),
         solver=solver,
         dtype=stored,
         cells=as_count(grid, "grid"),
@@ -224,16 +225,17 @@ def make_job(
     )
 
 
-def _transforms(transform: str | Sequence[str], n_modes: int) -> tuple[str, ...]:
-    names = [transform] * n_modes if isinstance(transform, str) else list(transform)
-    if not isinstance(transform, str) and len(names) == 1:
+def _basis_names(basis: str | Sequence[str], n_modes: int) -> tuple[str, ...]:
+    names = [basis] * n_modes if isinstance(basis, str) else list(basis)
+    if not isinstance(basis, str) and len(names) == 1:
         names *= n_modes
     known = (*TRANSFORM_NAMES, "matrix")
-    for name in [transform] if isinstance(transform, str) else names:
+    for name in [basis] if isinstance(basis, str) else names:
         if name not in known:
-            raise ValueError(f"transform must be one of {', '.join(known)}; got {name!r}")
+            raise ValueError(f"basis must be one of {', '.join(known)}; got {name!r}")
     if len(names) != n_modes:
         raise ValueError(
-            f"transform has {len(names)} names for {n_modes} other modes; give one, or one each"
+            f"basis has {len(names)} names, but there are {n_modes} other modes; give one name for "
+            "all, or one for each"
         )
     return tuple(names)

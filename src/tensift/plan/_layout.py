@@ -1,4 +1,4 @@
-"""Where a job runs: workers, their cores and memory, and what they read and send through."""
+"""Where a job runs: workers, their cores and memory, how fast they read and send data."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from dataclasses import dataclass
 from sklearn import get_config
 
 from tensift.plan._job import Job
-from tensift.sources._chunks import _SHARE_OF_MEMORY
+from tensift.sources import CHUNK_SHARE_OF_MEMORY
 
 __all__ = ["Layout"]
 
-_CLUSTER_CHUNK = 2**27  # bytes of a stored chunk, as Dask's own guess is
+_CLUSTER_CHUNK = 2**27  # bytes of a stored chunk, Dask's default
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Who does the work.
+    """Where a job runs.
 
     Parameters
     ----------
     workers : int, default=1
-        One is this process; more are a Dask cluster, and so is one if `cluster` says so.
+        1 means this process, unless `cluster` is true. More mean a Dask cluster.
     cores : int, default=1
-        Of each worker. One process shares out the work on a chunk to them (``n_jobs``), workers
-        of a cluster have a task on each.
+        Cores per worker. One process divides each chunk among them (``n_jobs``). Workers of a
+        cluster run one task on each.
     memory : float or None
-        Bytes a worker may take, None for no limit.
+        Bytes that a worker may use; None for no limit.
     read_bandwidth : float or None
-        Bytes a second that each worker reads, None if unknown.
+        Bytes per second that each worker reads; None if unknown.
     network : float
-        Bytes a second between two workers.
+        Bytes per second between two workers.
     chunk : int or None
-        Samples of a chunk, None for what is usual.
+        Samples per chunk; None for the default.
     in_memory : bool, default=False
-        Whether samples are an array in memory already: nothing is read.
+        Whether samples are already an array in memory, so that nothing is read.
     cluster : bool, default=False
-        Whether even one worker is a Dask cluster.
+        Whether a single worker is a Dask cluster too.
     working_memory : float or None
-        Bytes of scikit-learn's ``working_memory``, by which one process chooses the size of
-        chunks and how many Gram matrices it has at a time; None for what is configured.
+        scikit-learn's ``working_memory`` in bytes, which sets the size of chunks and the number
+        of Gram matrices in memory for one process. None for the configured value.
 
     Examples
     --------
@@ -61,30 +61,30 @@ class Layout:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether there is more than this process."""
+        """Whether the job runs on a cluster, not in this process."""
         return self.cluster or self.workers > 1
 
     @property
     def slots(self) -> int:
-        """Tasks that run at a time."""
+        """The number of tasks that run at the same time."""
         return self.workers * self.cores
 
     @property
     def working(self) -> float:
-        """Bytes of the working memory."""
+        """The working memory in bytes."""
         if self.working_memory is None:
             return float(get_config()["working_memory"] * 2**20)
         return self.working_memory
 
     def chunk_of(self, job: Job) -> int:
-        """Samples of a chunk."""
+        """Return the number of samples in a chunk."""
         if self.in_memory and not self.is_cluster:
             return job.samples
         if self.chunk is not None:
             return min(self.chunk, job.samples)
-        size = _CLUSTER_CHUNK if self.is_cluster else int(self.working) // _SHARE_OF_MEMORY
+        size = _CLUSTER_CHUNK if self.is_cluster else int(self.working) // CHUNK_SHARE_OF_MEMORY
         return min(max(1, size // job.sample_bytes), job.samples)
 
     def chunks_of(self, job: Job) -> int:
-        """How many chunks there are."""
+        """Return the number of chunks."""
         return math.ceil(job.samples / self.chunk_of(job))

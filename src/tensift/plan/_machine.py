@@ -1,4 +1,4 @@
-"""What a machine does in a second, as far as this library asks it to."""
+"""How fast a machine does what this library needs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Curve", "Machine", "SolveRates"]
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds of one unit of work at some sizes; straight lines between them on log scales.
+    """Seconds per unit of work at some sizes, interpolated on log scales.
 
-    Below the first size the time is that of the first. Above the last it grows as the size to
-    the power of `growth`, which counting gives.
+    Below the first size, the time is that of the first size. Above the last size, it grows like
+    the size to the power of `growth`, which follows from counting operations.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Curve:
     growth: float
 
     def __call__(self, size: float) -> float:
-        """Seconds at a size."""
+        """Return the seconds at a size."""
         if size <= self.sizes[0]:
             return self.seconds[0]
         if size >= self.sizes[-1]:
@@ -45,7 +45,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class SolveRates:
-    """Seconds of a solver: of a block of slices that is stepped together, and of each slice.
+    """Seconds of a solver, per slice and per block of slices that are solved together.
 
     A block of `s` slices that takes `t` steps costs
     ``block_setup + t * block_step + s * (setup(q) + t * step(q))``.
@@ -64,37 +64,37 @@ class SolveRates:
     block_step: float
 
     def seconds(self, size: int, slices: float, steps: float, blocks: float = 1.0) -> float:
-        """Seconds of some slices of `size` features, in a number of blocks."""
+        """Return the seconds for some slices of `size` features, in a number of blocks."""
         each = self.setup(size) + steps * self.step(size)
         return blocks * (self.block_setup + steps * self.block_step) + slices * each
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine's rates, of one core.
+    """The rates of one core of a machine.
 
     Attributes
     ----------
     moments : dict of Curve
-        Seconds of a stored value on its way into the Gram tensor, by the features of a slice;
-        "real", "complex", and "dft" for real values under a DFT.
+        Seconds per stored value that is added to the Gram tensor, by the number of features in
+        a slice: "real", "complex", and "dft" for real values with a DFT.
     fast_transform : float
-        Seconds of a value under a fast transform.
+        Seconds per value for a fast transform.
     matrix_transform : Curve
-        Seconds of a value under a matrix, by its order.
+        Seconds per value for a transform by a matrix, by the size of the matrix.
     solve : dict of SolveRates
-        "paper real", "paper complex", "exact real" and "exact complex".
+        Rates for "paper real", "paper complex", "exact real" and "exact complex".
     copy_bandwidth : float
-        Bytes a second that are added to others in memory.
+        Bytes per second when one array is added to another.
     read_bandwidth : float or None
-        Bytes a second from the disk of temporary files; None where that could not be told from
-        reading what was in memory anyway.
+        Bytes per second from the disk of temporary files; None if it could not be measured,
+        because the system keeps files in memory.
     read_cost : float
-        Seconds that a byte takes the core that reads it.
+        Core seconds per byte read.
     resident : float
-        Bytes of a process that has imported the library.
+        Memory in bytes of a process that has imported the library.
     cores : int
-        How many there are.
+        The number of cores.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Machine:
     cores: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+        """Return a dict of plain values, for JSON."""
         return {
             "moments": {name: _curve_to(curve) for name, curve in self.moments.items()},
             "fast_transform": self.fast_transform,
@@ -138,7 +138,7 @@ class Machine:
 
     @classmethod
     def from_dict(cls, values: Any) -> Machine:
-        """From what `to_dict` gave; ValueError for anything else."""
+        """Make a machine from the result of `to_dict`; anything else raises ValueError."""
         try:
             read = values["read_bandwidth"]
             return cls(
@@ -167,7 +167,7 @@ class Machine:
                 cores=int(_rate(values["cores"])),
             )
         except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise ValueError(f"no rates of a machine: {error!r}") from None
+            raise ValueError(f"these are not the rates of a machine: {error!r}") from None
 
 
 def _curve_to(curve: Curve) -> dict[str, Any]:
@@ -182,13 +182,13 @@ def _curve_from(values: Any) -> Curve:
     sizes = tuple(int(_rate(size)) for size in values["sizes"])
     seconds = tuple(_rate(value) for value in values["seconds"])
     if not sizes or len(sizes) != len(seconds) or list(sizes) != sorted(set(sizes)):
-        raise ValueError("no curve: sizes must go up, with a time each")
+        raise ValueError("sizes of a curve must increase, and each needs one time")
     return Curve(sizes, seconds, _rate(values["growth"]))
 
 
 def _rate(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"no rate: {value!r}")
+        raise ValueError(f"a rate must be a number above 0; got {value!r}")
     if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"no rate: {value!r}")
+        raise ValueError(f"a rate must be a number above 0; got {value!r}")
     return float(value)

@@ -1,4 +1,4 @@
-"""The plan of a job: memory, time, bottleneck, and what to change."""
+"""Plan a job: memory, time, the bottleneck, and what to change."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ __all__ = ["Estimate", "Plan", "estimate", "plan_job", "sampling_error"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one way to run a job takes.
+    """The predicted time and memory of a job in one layout.
 
     Attributes
     ----------
     job : Job
-        What is done.
+        What is computed.
     layout : Layout
-        Who does it.
+        Where it is computed.
     passes : int
-        How often the data are read for the Gram tensor, in parts that the working memory holds.
+        How often the data are read. More than once if the Gram tensor exceeds the working
+        memory and is made in parts.
     stages : list of Stage
         The times.
     memory : Memory
-        Of a worker, or of the one process, at its worst moment.
+        The peak memory of a worker, or of the one process.
     client : Memory or None
-        Of the process that asks a cluster.
+        The peak memory of the client of a cluster.
 
     Examples
     --------
@@ -54,17 +55,17 @@ class Estimate:
 
     @property
     def fits(self) -> bool:
-        """Whether it can be done in the memory there is."""
+        """Whether the job fits into the memory."""
         return self.layout.memory is None or self.memory.total <= self.layout.memory
 
     @property
     def seconds(self) -> float:
-        """By the clock."""
+        """The wall-clock time in seconds."""
         return total_seconds(self.stages)
 
     @property
     def core_seconds(self) -> float:
-        """Of all cores together."""
+        """The seconds of all cores together."""
         return sum(stage.core_seconds for stage in self.stages)
 
     @property
@@ -75,31 +76,31 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """A job before it is run.
+    """The predicted time and memory of a job, with alternatives and advice.
 
     Attributes
     ----------
     chosen : Estimate
-        The job as it was asked for.
+        The job as requested.
     orientations : list of Estimate
-        The same at every orientation, beside one another.
+        The job at every orientation.
     scaling : list of Estimate
-        The same with 1, 2, 4, ... workers.
+        The job with 1, 2, 4, ... workers.
     seconds : float
-        By the clock, in all.
+        The wall-clock time in seconds.
     seconds_range : tuple of float
-        From few to many steps of the solver, which depend on the data.
+        The time with few and with many steps of the solver, which depend on the data.
     memory : Memory
-        Of a worker, or of the one process.
+        The peak memory of a worker, or of the one process.
     bottleneck : str
         The stage that takes longest.
     sampling_error : float
-        About how far the Gram matrices of that many samples are from those of infinitely many,
-        as a share of the largest eigenvalue, at worst.
+        About how far the Gram matrices are from those of infinitely many samples, at worst, as a
+        share of the largest eigenvalue.
     advice : list of str
-        What to change, and what that would bring.
+        What to change, and what you would gain.
     notes : list of str
-        What was assumed.
+        The assumptions.
 
     Examples
     --------
@@ -122,12 +123,12 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """By the clock, in all."""
+        """The wall-clock time in seconds."""
         return self.chosen.seconds
 
     @property
     def memory(self) -> Memory:
-        """Of a worker, or of the one process."""
+        """The peak memory of a worker, or of the one process."""
         return self.chosen.memory
 
     @property
@@ -141,7 +142,7 @@ class Plan:
         return report(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as what JSON can hold."""
+        """Return the plan as a dict of plain values, for JSON."""
         from tensift.plan._report import as_dict
 
         return as_dict(self)
@@ -152,7 +153,7 @@ def plan_job(
     samples: float,
     *,
     orientation: int = 0,
-    transform: str | Sequence[str] = "identity",
+    basis: str | Sequence[str] = "identity",
     solver: str = "paper",
     dtype: object = "float32",
     grid: int = 1,
@@ -167,43 +168,43 @@ def plan_job(
     working_memory: float | str | None = None,
     machine: Machine | None = None,
 ) -> Plan:
-    """Say what a job will take before it is run.
+    """Predict the time and memory of a job before it runs.
 
     Parameters
     ----------
     shape : sequence of int, or str
         The shape of one sample.
     samples : int
-        How many there are.
-    orientation, transform, solver
-        As in `STPCASelector`; transforms by name, "matrix" for any other.
+        The number of samples.
+    orientation, basis, solver
+        As in `STPCASelector`. Give bases by name, and "matrix" for any other.
     dtype : dtype, default="float32"
-        Of the stored samples.
+        The type of the stored samples.
     grid : int, default=1
-        Pairs of penalties: 1 for a fit whose penalties are given, about 4 where they are "auto",
-        25 for the default grid of `stpca_path`.
+        The number of pairs of penalties: 1 for a fit with given penalties, about 4 if they are
+        "auto", 25 for the default grid of `stpca_path`.
     steps : float or None, default=None
-        Steps of a slice, where they are known from a smaller run; else what is usual.
+        The steps per slice, if you know them from a smaller run. By default the usual number.
     workers : int, default=1
-        One is this process; more are a Dask cluster whose cores are like this machine's.
+        1 means this process. More mean a Dask cluster whose cores are like this machine's.
     cores : int, default=1
-        Of each worker.
+        Cores per worker.
     memory : float, str or None, default=None
-        What a worker may take: bytes, or a size such as "4GB".
+        The memory that a worker may use: bytes, or a size such as "4GB".
     read_bandwidth : float, str or None, default=None
-        What a worker reads a second: a number of MB, or a rate such as "2GB/s". By default what
-        was measured of the disk of temporary files.
+        How fast a worker reads: a number of MB/s, or a rate such as "2GB/s". By default the
+        measured rate of the disk of temporary files.
     network : float or str, default="1.25GB/s"
-        What goes from one worker to another; the default is ten gigabits a second.
+        How fast one worker sends to another. The default is ten gigabits per second.
     chunk : int or None, default=None
-        Samples of a chunk.
+        Samples per chunk.
     in_memory : bool, default=False
-        Whether samples are an array in memory.
+        Whether the samples are an array in memory.
     working_memory : float, str or None, default=None
-        What scikit-learn's ``working_memory`` will be, by which one process chooses the size of
-        chunks and the number of passes over the data; by default what is configured, 1 GiB.
+        scikit-learn's ``working_memory``, which sets the size of chunks and the number of passes
+        over the data for one process. By default the configured value, 1 GiB.
     machine : Machine or None, default=None
-        The rates; by default those of this machine, measured once and kept.
+        The rates. By default those of this machine, which are measured once and stored.
 
     Returns
     -------
@@ -220,7 +221,7 @@ def plan_job(
         shape,
         samples,
         orientation=orientation,
-        transform=transform,
+        basis=basis,
         solver=solver,
         dtype=dtype,
         grid=grid,
@@ -247,14 +248,14 @@ def plan_job(
 
 
 def estimate(job: Job, layout: Layout, machine: Machine) -> Estimate:
-    """What one way to run a job takes.
+    """Predict the time and memory of a job in one layout.
 
     Parameters
     ----------
     job : Job
-        What is done.
+        What is computed.
     layout : Layout
-        Who does it.
+        Where it is computed.
     machine : Machine
         The rates of a core.
 
@@ -282,11 +283,11 @@ def estimate(job: Job, layout: Layout, machine: Machine) -> Estimate:
 
 
 def sampling_error(q: int, samples: float) -> float:
-    """About how far a Gram matrix of `samples` is from that of infinitely many, at worst.
+    """Return about how far a Gram matrix is from that of infinitely many samples, at worst.
 
-    As a share of its largest eigenvalue: ``2 sqrt(q / n) + q / n``, to which the eigenvalues of
-    white noise spread out (Marchenko and Pastur). Data whose variance is in fewer
-    directions than `q` come closer.
+    The result is a share of the largest eigenvalue: ``2 sqrt(q / n) + q / n``, by which the
+    eigenvalues of white noise spread (Marchenko and Pastur). The error is smaller if the variance
+    of the data is in fewer than `q` directions.
 
     Examples
     --------
@@ -306,7 +307,7 @@ def _plan(job: Job, layout: Layout, machine: Machine) -> Plan:
     most = max(64, 2 * layout.workers)
     counts = [2**k for k in range(24) if 2**k <= most]
     counts = sorted({*counts, layout.workers})
-    # A single worker is compared with many as one of them, unless no cluster was asked for.
+    # On a cluster, the single worker of the table is a Dask worker too.
     among = replace(layout, cluster=layout.is_cluster)
     scaling = [estimate(job, replace(among, workers=count), machine) for count in counts]
     steps = USUAL_STEPS[f"{job.solver} path" if job.cells > 1 else job.solver][1:]
@@ -332,20 +333,20 @@ def _notes(job: Job, layout: Layout) -> list[str]:
     notes = []
     if job.steps is None:
         notes.append(
-            f"{usual:g} steps a slice are assumed; data have needed {few:g} to {many:g} "
-            "(give steps where you know them)"
+            f"{usual:g} steps per slice, as usual; data have needed {few:g} to {many:g} "
+            "(give steps if you know them)"
         )
     else:
-        notes.append(f"{usual_steps(job):g} steps a slice, as given")
+        notes.append(f"{usual_steps(job):g} steps per slice, as given")
     if not layout.in_memory and layout.read_bandwidth is not None:
         notes.append(
-            "chunks are read while others are worked on: of the two, the clock sees the longer"
+            "chunks are read while others are processed, so only the longer of the two counts"
         )
     elif not layout.in_memory:
-        notes.append("reading is not counted: its rate is not known (give read_bandwidth)")
+        notes.append("reading is not counted, because its rate is unknown (give read_bandwidth)")
     if layout.is_cluster:
-        notes.append("cores of the workers are taken to be like one core of this machine")
-        notes.append("every worker reads at its own rate: storage that all share may be slower")
+        notes.append("every core of the workers is as fast as a core of this machine")
+        notes.append("every worker reads at this rate; storage that they share may be slower")
     if job.thin:
-        notes.append("fewer samples than features of a slice: times are those of whole matrices")
+        notes.append("a slice has fewer samples than features; times are those of full matrices")
     return notes

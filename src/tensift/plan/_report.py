@@ -1,11 +1,12 @@
-"""A plan in words and tables, and as what JSON can hold."""
+"""A plan as text and as a dict for JSON."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tensift.plan._units import format_amount, format_bytes, format_seconds
+from tensift._utils.units import format_bytes
+from tensift.plan._units import format_amount, format_seconds
 
 if TYPE_CHECKING:
     from tensift.plan._memory import Memory
@@ -17,7 +18,7 @@ _PARTS = ("process", "data", "work", "gram")
 
 
 def report(plan: Plan) -> str:
-    """The plan as text."""
+    """Return the plan as text."""
     lines = [*_job_lines(plan), "", *_memory_lines(plan), "", *_stage_lines(plan)]
     if len(plan.orientations) > 1:
         lines += ["", *_orientation_lines(plan)]
@@ -30,7 +31,7 @@ def report(plan: Plan) -> str:
 def _job_lines(plan: Plan) -> list[str]:
     job, layout = plan.chosen.job, plan.chosen.layout
     shape = " x ".join(map(str, job.shape))
-    transforms = " and ".join(dict.fromkeys(job.transforms)) or "no transform"
+    bases = " and ".join(dict.fromkeys(job.bases)) or "no other modes"
     what = f"a path of {job.cells} cells" if job.cells > 1 else "a fit"
     kept = "" if job.kept == job.p else f", of which {format_amount(job.kept)} are solved"
     where = "this process" if not layout.is_cluster else f"{layout.workers} workers"
@@ -45,12 +46,12 @@ def _job_lines(plan: Plan) -> list[str]:
     if plan.chosen.passes > 1:
         result += f"; {plan.chosen.passes} passes over the data"
     if not plan.chosen.fits:
-        result += "; but it does not fit into memory"
+        result += "; it does not fit into memory"
     return [
         f"job       {what} of {format_amount(job.samples)} samples of {shape}, {job.dtype}: "
         f"{format_bytes(job.stored_bytes)}",
         f"method    orientation {job.orientation}: {format_amount(job.p)} slices of "
-        f"{format_amount(job.q)} features{kept}; {transforms}; {job.solver}",
+        f"{format_amount(job.q)} features{kept}; {bases}; {job.solver}",
         f"where     {where}; {format_amount(chunks)} chunks of "
         f"{format_amount(layout.chunk_of(job))} samples",
         f"time      {result}",
@@ -61,7 +62,7 @@ def _job_lines(plan: Plan) -> list[str]:
 
 def _memory_lines(plan: Plan) -> list[str]:
     chosen = plan.chosen
-    who = "a worker" if chosen.client is not None else "in all"
+    who = "per worker" if chosen.client is not None else "in all"
     lines = [f"memory    {'':<12}{'libraries':>10}{'data':>10}{'work':>10}{'Gram':>10}{'sum':>10}"]
     lines.append(f"          {who:<12}{_memory_row(chosen.memory)}, in {chosen.memory.at}")
     if chosen.client is not None:
@@ -117,14 +118,14 @@ def _scaling_lines(plan: Plan) -> list[str]:
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
-    """The plan as what JSON can hold."""
+    """Return the plan as a dict of plain values, for JSON."""
     job, layout = plan.chosen.job, plan.chosen.layout
     return {
         "job": {
             "shape": list(job.shape),
             "samples": job.samples,
             "orientation": job.orientation,
-            "transforms": list(job.transforms),
+            "basis": list(job.bases),
             "solver": job.solver,
             "dtype": str(job.dtype),
             "grid": job.cells,

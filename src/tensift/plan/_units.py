@@ -1,4 +1,4 @@
-"""Sizes, rates and counts as people write them, and back."""
+"""Read sizes, rates and counts as people write them, and format them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ __all__ = [
     "as_rate",
     "as_shape",
     "format_amount",
-    "format_bytes",
     "format_seconds",
 ]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]*)\s*")
-_MOST = 10**18  # of samples, features or bytes: beyond it nothing is meant
+_MOST = 10**18  # samples, features or bytes; more must be a mistake
 
 
 def as_count(value: object, name: str, *, least: int = 1) -> int:
-    """A whole number, written as 1000000 or 1e6."""
+    """Read a whole number, written as 1000000 or 1e6."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -35,7 +34,7 @@ def as_count(value: object, name: str, *, least: int = 1) -> int:
 
 
 def as_shape(value: object, name: str = "shape") -> tuple[int, ...]:
-    """The shape of a sample, written as 64,64 or 64x64, or as a tuple."""
+    """Read the shape of a sample, written as 64,64 or 64x64, or as a tuple."""
     parts = re.split(r"[,x×]", value) if isinstance(value, str) else value
     try:
         sizes = [part.strip() if isinstance(part, str) else part for part in parts]  # type: ignore[attr-defined]
@@ -45,12 +44,12 @@ def as_shape(value: object, name: str = "shape") -> tuple[int, ...]:
         raise ValueError(f"{name} must have a length for every feature mode, such as 64,64")
     shape = tuple(as_count(size, f"every length in {name}") for size in sizes)
     if math.prod(shape) > _MOST:
-        raise ValueError(f"{name} has {math.prod(shape):.0e} features; at most {_MOST:.0e} can be")
+        raise ValueError(f"{name} has {math.prod(shape):.0e} features; the limit is {_MOST:.0e}")
     return shape
 
 
 def as_bytes(value: object, name: str) -> int:
-    """A size, written as 4GB, 512 MiB or a number of bytes."""
+    """Read a size, written as 4GB, 512 MiB or a number of bytes."""
     found = _NUMBER.fullmatch(str(value))
     number, unit = found.groups() if found else ("nan", "")
     power, kind = (unit[:1].upper(), unit[1:]) if unit.upper() != "B" else ("", "B")
@@ -68,7 +67,7 @@ def as_bytes(value: object, name: str) -> int:
 
 
 def as_rate(value: object, name: str) -> float:
-    """Bytes a second, written as 2GB/s; a number without a unit is in MB/s."""
+    """Read bytes per second, written as 2GB/s; a number without a unit is in MB/s."""
     text = str(value).strip()
     text = text[:-2] if text.lower().endswith("/s") else text
     try:
@@ -79,17 +78,8 @@ def as_rate(value: object, name: str) -> float:
         ) from None
 
 
-def format_bytes(count: float) -> str:
-    """A size for people, such as ``3.2 MB``."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if count < 999.5:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} PB"
-
-
 def format_seconds(seconds: float) -> str:
-    """A time for people, such as ``3.2 ms`` or ``4.1 days``."""
+    """Format a time, such as ``3.2 ms`` or ``4.1 days``."""
     for unit, length, up_to in (
         ("us", 1e-6, 1e-3),
         ("ms", 1e-3, 1.0),
@@ -104,5 +94,5 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_amount(count: float) -> str:
-    """A number for people: whole where it is short, a power of ten where it is not."""
+    """Format a number: as a whole number if it is short, else with a power of ten."""
     return f"{count:,.0f}".replace(",", " ") if count < 1e6 else f"{count:.3g}"

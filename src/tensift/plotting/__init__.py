@@ -1,4 +1,4 @@
-"""Pictures of selections and decompositions, by scikit-learn's Displays. They need matplotlib."""
+"""Pictures of selections and decompositions, as scikit-learn displays. They need matplotlib."""
 
 from tensift.plotting._channel_ranking import ChannelRankingDisplay
 from tensift.plotting._choice import ChoiceDisplay
@@ -8,6 +8,8 @@ from tensift.plotting._components import ComponentsDisplay
 from tensift.plotting._convergence import ConvergenceDisplay
 from tensift.plotting._energy import EnergyDisplay
 from tensift.plotting._evaluation import EvaluationDisplay
+from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, SCORE_MAP, require_matplotlib, tidy
+from tensift.plotting._names import ModeNames
 from tensift.plotting._path import PathDisplay
 from tensift.plotting._plan import PlanDisplay
 from tensift.plotting._reconstruction import ReconstructionDisplay
@@ -19,6 +21,10 @@ from tensift.plotting._selection_curve import SelectionCurveDisplay
 from tensift.plotting._stability import StabilityDisplay
 
 __all__ = [
+    "ACCENT",
+    "BLUE",
+    "MUTED",
+    "SCORE_MAP",
     "ChannelRankingDisplay",
     "ChoiceDisplay",
     "ComparisonDisplay",
@@ -27,6 +33,7 @@ __all__ = [
     "ConvergenceDisplay",
     "EnergyDisplay",
     "EvaluationDisplay",
+    "ModeNames",
     "PathDisplay",
     "PlanDisplay",
     "ReconstructionDisplay",
@@ -36,4 +43,6 @@ __all__ = [
     "SelectionCurveDisplay",
     "SelectionDisplay",
     "StabilityDisplay",
+    "require_matplotlib",
+    "tidy",
 ]

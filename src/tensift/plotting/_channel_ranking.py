@@ -1,4 +1,4 @@
-"""Mode features (channels, bands), best first."""
+"""The ranking of channels or bands, best first."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift._namespace import to_numpy
+from tensift._utils.namespace import to_numpy
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
-from tensift.selectors import TensorSelector, rank_features
+from tensift.plotting._names import plain
+from tensift.selection import TensorSelector, rank_features
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +92,7 @@ class ChannelRankingDisplay:
         coords : mapping of str to array-like, optional
             The names along a mode, by the mode's name.
         max_bars : int, default=40
-            Draw the best ones only, where there are more.
+            If there are more channels, draw only the best ones.
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
 
@@ -111,7 +112,7 @@ class ChannelRankingDisplay:
             fitted.support,
             names=labels,
             title=fitted.feature_names.title(0),
-            ranking=to_numpy(estimator.ranking_),
+            ranking=to_numpy(estimator.order_),
         ).plot(ax, max_bars=max_bars)
 
     def plot(self, ax: Axes | None = None, *, max_bars: int = 40) -> ChannelRankingDisplay:
@@ -122,7 +123,7 @@ class ChannelRankingDisplay:
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         max_bars : int, default=40
-            Draw the best ones only, where there are more.
+            If there are more channels, draw only the best ones.
 
         Returns
         -------
@@ -137,11 +138,11 @@ class ChannelRankingDisplay:
             height=0.72,
             color=[ACCENT if self.support[i] else MUTED for i in shown],
         )
-        ax.set_yticks(np.arange(len(shown)), [self.names[i] for i in shown])
+        ax.set_yticks(np.arange(len(shown)), [plain(str(self.names[i])) for i in shown])
         ax.invert_yaxis()
-        ax.set_ylabel(self.title)
+        ax.set_ylabel(plain(self.title))
         left_out = self.scores.size - len(shown)
-        ax.set_xlabel(f"score ({left_out} lower ones not shown)" if left_out else "score")
+        ax.set_xlabel(f"score ({left_out} later channels not shown)" if left_out else "score")
         tidy(ax)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)

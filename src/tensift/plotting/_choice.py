@@ -1,4 +1,4 @@
-"""What was chosen automatically, among what else."""
+"""What a selector chose automatically, and what else it tried."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_figure, tidy
-from tensift.selectors import AutomaticChoice, OrientationChoice, PenaltyChoice, STPCASelector
+from tensift.plotting._names import plain
+from tensift.stpca import AutomaticChoice, OrientationChoice, PenaltyChoice, STPCASelector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,11 +20,11 @@ __all__ = ["ChoiceDisplay"]
 
 
 class ChoiceDisplay:
-    """What a selector chose where "auto" was given: what was tried, and what came of it.
+    """What a selector tried and chose for parameters that are "auto".
 
-    For penalties, what operators explain of what features share, against the fraction of the
-    critical values, with the share that was looked for. For orientations and transforms, how much
-    the features vary that each of them selects.
+    For penalties: the share of the common variance of features that operators explain, against the
+    fraction of the critical values; a line marks the target share. For orientations and bases: the
+    variance of the features that each of them selects.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class ChoiceDisplay:
             part for part in (self.choice.penalties, self.choice.orientation) if part is not None
         ]
         if not parts:
-            raise ValueError("nothing was chosen: no parameter of the selector is 'auto'")
+            raise ValueError("there is nothing to draw: no parameter of the selector is 'auto'")
         self.figure_ = new_figure(figure)
         if figure is None:
             self.figure_.set_size_inches(5.5 * len(parts), 3.8)
@@ -98,7 +99,7 @@ class ChoiceDisplay:
                 _draw_penalties(ax, part)
             else:
                 _draw_orientations(ax, part)
-            ax.set_title(textwrap.fill(part.reason, 62), fontsize="small", loc="left")
+            ax.set_title(plain(textwrap.fill(part.reason, 62)), fontsize="small", loc="left")
             tidy(ax)
         return self
 
@@ -118,17 +119,17 @@ def _draw_penalties(ax: Axes, choice: PenaltyChoice) -> None:
     )
     ax.set(xscale="log", ylim=(min(0, shares.min()), 1.1 * max(100, shares.max())))
     ax.set_xlabel("penalties, as a fraction of the critical values")
-    ax.set_ylabel("explained, net of penalties\n(% of what features share)")
+    ax.set_ylabel("explained, less the penalties\n(% of the common variance)")
 
 
 def _draw_orientations(ax: Axes, choice: OrientationChoice) -> None:
     names = [f"{mode}, {_name(transform)}" for mode, transform in choice.candidates]
     colors = [ACCENT if i == choice.chosen else MUTED for i in range(len(names))]
-    ax.barh(names, choice.variances, color=colors)
+    ax.barh([plain(name) for name in names], choice.variances, color=colors)
     ax.invert_yaxis()
     ax.axvline(1, color="0.25", linewidth=1)
     ax.set_xlabel("variance of the selected features (mean of all: 1)")
-    ax.set_ylabel("orientation, transform")
+    ax.set_ylabel("orientation, basis")
 
 
 def _name(transform: Any) -> str:

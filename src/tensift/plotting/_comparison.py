@@ -1,4 +1,4 @@
-"""Selectors side by side: what they keep, how good it is, and what it takes."""
+"""Selectors side by side: what they keep, how good it is, and how long it takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensift.plotting._comparison_measures import (
     measures_of,
 )
 from tensift.plotting._matplotlib import ACCENT, new_figure
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import ModeNames, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ class ComparisonDisplay:
     comparison : SelectorComparison
         What `compare_selectors` found.
     title : str, optional
-        A line above all; by default how many features are kept.
+        The title of the figure; by default how many features are kept.
     dims : sequence of str, optional
         The names of the modes of a sample.
     coords : mapping of str to array-like, optional
@@ -46,7 +46,8 @@ class ComparisonDisplay:
     Attributes
     ----------
     map_axes_ : list of matplotlib Axes
-        Where selected features were drawn: one a method, or one for all if features lie in a row.
+        Where selected features were drawn: one for each method, or one for all if features form a
+        line.
     measure_axes_ : dict of str to matplotlib Axes
         Where each measure was drawn.
     agreement_ax_ : matplotlib Axes
@@ -118,7 +119,7 @@ class ComparisonDisplay:
         self._draw_measures(judged, n_panels)
         text = f"{found.n_features_to_select} of {found.n_features} features kept"
         figure.suptitle(
-            text if self.title is None else self.title, x=0.01, ha="left", fontweight="bold"
+            text if self.title is None else plain(self.title), x=0.01, ha="left", fontweight="bold"
         )
         return self
 
@@ -137,7 +138,7 @@ class ComparisonDisplay:
         self.measure_axes_ = dict(zip(measures_of(found), axes[:-1], strict=True))
         for place_of_it, (measure, ax) in enumerate(self.measure_axes_.items()):
             draw_measure(ax, found, measure)
-            names = found.methods if place_of_it == 0 else [""] * n_methods
+            names = [plain(name) if place_of_it == 0 else "" for name in found.methods]
             ax.set_yticks(range(n_methods), names)
         self.agreement_ax_ = axes[-1]
         draw_agreement(self.agreement_ax_, found)
@@ -162,7 +163,7 @@ def _draw_maps(
     axes: list[Axes] = list(place.subplots(n_rows, n_columns, squeeze=False).ravel())
     vertical, horizontal = _image_modes(found.feature_shape)
     others = tuple(m for m in range(len(found.feature_shape)) if m not in (vertical, horizontal))
-    across = ", ".join(names.title(mode) for mode in others)
+    across = plain(", ".join(names.title(mode) for mode in others))
     largest = f", the largest over {across}" if others else ""
     place.suptitle(
         f"Scores{largest}, each on a scale of its own; the kept features are orange", x=0.01,
@@ -173,7 +174,7 @@ def _draw_maps(
         kept[found.features[method]] = True
         anywhere = np.asarray(kept.reshape(scores.shape).any(axis=others))
         _draw_map(ax, scores.max(axis=others), anywhere)
-        ax.set_title(method, fontsize="small", color=colour_of(method))
+        ax.set_title(plain(method), fontsize="small", color=colour_of(method))
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_color("0.8")
     for ax in axes[len(found.scores) :]:
@@ -184,7 +185,7 @@ def _draw_maps(
 def _draw_map(ax: Axes, scores: NDArray, kept: NDArray[np.bool_]) -> None:
     from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
-    # Grey without its darker half, on which orange would not show.
+    # Only light grey, because orange is hard to see on dark grey.
     pale = LinearSegmentedColormap.from_list("pale", ["0.97", "0.35"])
     tall, wide = scores.shape
     aspect: Any = "equal" if max(tall, wide) <= 4 * min(tall, wide) else "auto"
@@ -195,7 +196,7 @@ def _draw_map(ax: Axes, scores: NDArray, kept: NDArray[np.bool_]) -> None:
 
 
 def _draw_strip(place: SubFigure, found: SelectorComparison, names: ModeNames) -> Axes:
-    """Features in a row: a line a method, the kept ones coloured."""
+    """One line per method, with the kept features coloured."""
     ax: Axes = place.subplots()
     mode = found.feature_mode or 0
     scores = np.full((len(found.methods), found.n_features), np.nan)
@@ -210,7 +211,7 @@ def _draw_strip(place: SubFigure, found: SelectorComparison, names: ModeNames) -
     names.set_ticks(ax.xaxis, mode, most=20)
     if any(len(names.label(mode, index)) > 3 for index in range(min(found.n_features, 40))):
         ax.tick_params(axis="x", rotation=45)
-    ax.set_yticks(range(len(found.methods)), found.methods)
+    ax.set_yticks(range(len(found.methods)), [plain(method) for method in found.methods])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     place.suptitle(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tensift.comparison import SelectorComparison
 from tensift.plotting._matplotlib import BLUE, tidy
+from tensift.plotting._names import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +29,8 @@ _PANELS = {
     "poc": "proportion\ncorrect ↑",
     "seconds": "seconds\na fit ↓",
 }
-_SHORTEST = 1e-4  # seconds that are told from none
-_NUMBERS_UP_TO = 8  # methods: more would be too small to read
+_SHORTEST = 1e-4  # seconds; shorter times are drawn as this
+_NUMBERS_UP_TO = 8  # methods; numbers of more would be too small to read
 
 
 def measures_of(found: SelectorComparison) -> list[str]:
@@ -38,12 +39,12 @@ def measures_of(found: SelectorComparison) -> list[str]:
 
 
 def colour_of(method: str) -> str:
-    """Grey for what methods are held against."""
+    """The colour of a method: grey for the baselines."""
     return _GREY if method in _BASELINES else BLUE
 
 
 def draw_measure(ax: Axes, found: SelectorComparison, measure: str) -> None:
-    """A line a method: its runs, their mean and their spread."""
+    """One line per method: its runs, their mean and their spread."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     for row, method in enumerate(found.methods):
@@ -84,14 +85,14 @@ def draw_measure(ax: Axes, found: SelectorComparison, measure: str) -> None:
 def _interval(
     found: SelectorComparison, measure: str, method: str
 ) -> tuple[float, float, float, NDArray]:
-    """Where the bar begins, the value, where the bar ends, and what they are made of."""
+    """The start of the bar, the value, the end of the bar, and the values of the runs."""
     if measure == "stability":
         estimate = found.stability[method]
         return estimate.low, estimate.value, estimate.high, np.array([])
     value = found.mean(measure, method)
     std = found.stds[measure].get(method, math.nan)
     reach = std if math.isfinite(std) else 0.0
-    # On the scale of seconds, which is logarithmic, a bar must not reach zero.
+    # The scale of seconds is logarithmic, so a bar must not reach zero.
     runs = found.runs[measure][method]
     if measure == "seconds":
         return max(value - reach, _SHORTEST), max(value, _SHORTEST), value + reach, runs
@@ -99,11 +100,12 @@ def _interval(
 
 
 def draw_agreement(ax: Axes, found: SelectorComparison) -> None:
-    """Every method with every other, its lines in the places of `draw_measure`."""
+    """The agreement of all pairs of methods, in the same lines as in `draw_measure`."""
     n_methods = len(found.methods)
     ax.imshow(found.agreement, cmap="PuOr_r", vmin=-1, vmax=1, aspect="auto")
     ax.set_yticks([])
-    ax.set_xticks(range(n_methods), found.methods, rotation=90, fontsize="small")
+    methods = [plain(method) for method in found.methods]
+    ax.set_xticks(range(n_methods), methods, rotation=90, fontsize="small")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set_title("agreement\n(1 the same, 0 chance)", fontsize="small")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent
 from tensift.plotting._matplotlib import BLUE, MUTED, PALETTE, SCORE_MAP, new_axes, tidy
 from tensift.plotting._montage import Montage
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import ModeNames, in_legend, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,22 +20,22 @@ __all__ = ["ComponentMapDisplay"]
 
 _MARKERS = ("o", "^", "s", "D")
 _MOST_CLASSES = len(_MARKERS) * len(PALETTE)
-_MOST_NUMBERS = 12  # different numbers that are still classes, not a scale
+_MOST_NUMBERS = 12  # so many different numbers are still classes, not a scale
 _THUMBNAIL = 26.0  # points
-_APART = 1.1  # least distance of thumbnails, in their own widths or heights
+_APART = 1.1  # the smallest distance of thumbnails, in their widths or heights
 
 
 class ComponentMapDisplay:
     """Samples as points in the plane of two coordinates.
 
-    One unit is as long on both axes, so distances in the plane can be compared.
+    Both axes have the same scale, so distances in the plane can be compared.
 
     Parameters
     ----------
     points : array-like of shape (n, 2)
         The two coordinates of each sample.
     labels : array-like of shape (n,), optional
-        Only colours the points: where they lie does not depend on it. Up to 12 different numbers,
+        Colours the points; their positions do not depend on it. Up to 12 different numbers,
         or 24 different names, are classes with a colour and a shape each; more numbers are a
         scale of colours.
     samples : array-like of shape (n, d_1, ..., d_m), optional
@@ -59,7 +59,7 @@ class ComponentMapDisplay:
     >>> from tensift.datasets import load_digits
     >>> from tensift.plotting import ComponentMapDisplay
     >>> digits = load_digits()
-    >>> pca = TensorPCA(2, transform="dct").fit(digits.data)
+    >>> pca = TensorPCA(2, basis="dct").fit(digits.data)
     >>> display = ComponentMapDisplay.from_estimator(
     ...     pca, digits.data, labels=digits.labels, dims=digits.dims, ax=Figure().subplots()
     ... )
@@ -79,7 +79,7 @@ class ComponentMapDisplay:
         if self.points.ndim != 2 or self.points.shape[1] != 2:
             raise ValueError(f"points must have shape (n, 2), got {self.points.shape}")
         if np.iscomplexobj(self.points):
-            raise ValueError("points are complex and have no place in a plane; pass real ones")
+            raise ValueError("points are complex and cannot be drawn in a plane; pass real ones")
         self.labels = None if labels is None else _check_labels(labels, len(self.points))
         self.samples = None if samples is None else np.asarray(samples)
         if self.samples is not None and len(self.samples) != len(self.points):
@@ -101,7 +101,7 @@ class ComponentMapDisplay:
         coords: Mapping[str, Any] | None = None,
         ax: Axes | None = None,
     ) -> ComponentMapDisplay:
-        """Draw samples where a fitted decomposition puts them.
+        """Draw samples at their coordinates in a fitted decomposition.
 
         Axis labels give the slice of a coordinate, its number there and its share of the energy.
 
@@ -116,7 +116,7 @@ class ComponentMapDisplay:
         labels : array-like of shape (n,), optional
             As in the class.
         thumbnails : int, default=0
-            Draw up to so many samples of two or more modes as small pictures, far apart.
+            Draw up to this many samples of two or more modes as small pictures, far apart.
         dims : sequence of str, optional
             The names of the modes of a sample.
         coords : mapping of str to array-like, optional
@@ -154,7 +154,7 @@ class ComponentMapDisplay:
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         thumbnails : int, default=0
-            Draw up to so many samples of two or more modes as small pictures, far apart.
+            Draw up to this many samples of two or more modes as small pictures, far apart.
 
         Returns
         -------
@@ -172,17 +172,17 @@ class ComponentMapDisplay:
         colours = self._plot_points()
         ax.margins(0.08 if thumbnails else 0.04)
         ax.set_aspect("equal", adjustable="datalim")
-        ax.set_xlabel(self.axis_titles[0])
-        ax.set_ylabel(self.axis_titles[1])
+        ax.set_xlabel(plain(self.axis_titles[0]))
+        ax.set_ylabel(plain(self.axis_titles[1]))
         tidy(ax)
         if thumbnails and self.samples is not None:
             self._plot_thumbnails(self.samples, thumbnails, colours)
         return self
 
     def _plot_points(self) -> list[Any]:
-        """Draw all points; gives the colour of each."""
+        """Draw all points; return the colour of each."""
         x, y = self.points.T
-        # Many points overlap, which shows as density where they are small and translucent.
+        # Many points overlap. Small and translucent ones show the density.
         size = float(np.clip(9000 / max(len(x), 1), 6, 26))
         style: dict[str, Any] = {"s": size, "linewidths": 0, "alpha": 0.8}
         if self.labels is None:
@@ -201,7 +201,8 @@ class ComponentMapDisplay:
             colour, marker = looks[code]
             own = codes == code
             text = f"{name:g}" if self.labels.dtype.kind == "f" else str(name)
-            self.ax_.scatter(x[own], y[own], color=colour, marker=marker, label=text, **style)
+            label = in_legend(text)
+            self.ax_.scatter(x[own], y[own], color=colour, marker=marker, label=label, **style)
         legend = self.ax_.legend(
             title="label (only for colour)",
             title_fontsize="small",
@@ -226,7 +227,7 @@ class ComponentMapDisplay:
         first = montage.thumbnail(values[0])
         zoom = _THUMBNAIL / max(first.shape)
         width, height = zoom * first.shape[1] + 4, zoom * first.shape[0] + 4
-        # Where points are on the page is known once the layout is.
+        # The positions of points on the page are known only after the layout.
         self.figure_.draw_without_rendering()
         on_page = self.ax_.transData.transform(self.points) * 72 / self.figure_.dpi
         self.thumbnails_ = _far_apart(on_page / [width, height], count)
@@ -268,9 +269,9 @@ def _check_labels(labels: ArrayLike, n_points: int) -> NDArray:
 
 
 def _far_apart(points: NDArray, count: int) -> NDArray[np.intp]:
-    """Up to `count` points, each the farthest from those before; none nearer than boxes allow.
+    """Up to `count` points, each the farthest from those before; their boxes do not overlap.
 
-    Boxes overlap unless they are apart along one axis, so distances are the larger along either.
+    Boxes that are apart along one axis do not overlap, so the larger of both distances counts.
     """
     centre = np.median(points, axis=0)
     chosen: list[int] = []

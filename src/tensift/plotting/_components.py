@@ -1,4 +1,4 @@
-"""The patterns that a decomposition puts samples together from."""
+"""The patterns from which a decomposition builds samples."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from numpy.typing import ArrayLike
 from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent
 from tensift.plotting._matplotlib import new_figure
 from tensift.plotting._montage import DIFFERENCES, Montage
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import ModeNames, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["ComponentsDisplay"]
 
-_FIRST = 8  # patterns, unless told
+_FIRST = 8  # the default number of patterns
 _MOST_IN_A_ROW = 5
 _WIDTH = 1.8  # inches
-_LETTERS = 27  # that fit above a picture
+_LETTERS = 27  # characters that fit above a picture
 
 
 class ComponentsDisplay:
-    """Patterns as small pictures: what coordinates add to a reconstruction, or read off samples.
+    """Patterns as small pictures: what coordinates add to reconstructions or read from samples.
 
     Patterns of one mode are traces and those of two are images. Of more modes, the two longest
     are the axes of images, which are laid out as tiles. Zero is white and the scale is symmetric
-    about it. The sign of a pattern is arbitrary: that of its coordinate goes with it.
+    about it. The sign of a pattern is arbitrary; that of its coordinate changes with it.
 
-    Of a sparse decomposition what coordinates add is not sparse: its zeros are in what they read.
+    In a sparse decomposition, what coordinates read is sparse, but what they add is not.
 
     Parameters
     ----------
     components : array-like of shape (k, d_1, ..., d_m)
-        The patterns; of complex ones the real part is drawn.
+        The patterns. If they are complex, the real part is drawn.
     titles : sequence of str, optional
         A title for each pattern; by default its number.
     common_scale : bool, default=False
@@ -63,7 +63,7 @@ class ComponentsDisplay:
     >>> from tensift.datasets import load_digits
     >>> from tensift.plotting import ComponentsDisplay
     >>> digits = load_digits()
-    >>> pca = TensorPCA(12, truncation="global", transform="dct").fit(digits.data)
+    >>> pca = TensorPCA(12, truncation="global", basis="dct").fit(digits.data)
     >>> display = ComponentsDisplay.from_estimator(
     ...     pca, coordinates=[0, 1], dims=digits.dims, figure=Figure()
     ... )
@@ -120,10 +120,10 @@ class ComponentsDisplay:
             A fitted decomposition.
         coordinates : sequence of int, optional
             Which patterns to draw, as columns of what ``transform`` returns; by default the first
-            eight, or all where there are fewer.
+            eight, or all if there are fewer.
         weights : bool, default=False
             False: what one unit of each coordinate adds to a reconstruction, ``components_``.
-            True: what each coordinate multiplies the elements of a sample by, ``weights_``.
+            True: the weights of the elements of a sample in each coordinate, ``weights_``.
         common_scale, dims, coords
             As in the class.
         figure : matplotlib Figure, optional
@@ -180,7 +180,7 @@ class ComponentsDisplay:
         self.axes_: Any = grid.ravel()[:count]
         drawn = self._draw_patterns(montage, titles)
         where = self.axes_[(rows - 1) * columns]
-        where.set_xlabel(montage.caption, fontsize="small", color="0.4", loc="left")
+        where.set_xlabel(plain(montage.caption), fontsize="small", color="0.4", loc="left")
         if not montage.is_trace:
             self._add_colorbar(drawn)
         return self
@@ -192,7 +192,7 @@ class ComponentsDisplay:
         for ax, title, pattern in zip(self.axes_, titles, patterns, strict=True):
             top = (largest if self.common_scale else float(np.abs(pattern).max())) or 1.0
             drawn = montage.draw(ax, pattern, -top, top, DIFFERENCES)
-            ax.set_title(title, fontsize="small")
+            ax.set_title(plain(title), fontsize="small")
             if montage.is_trace and not self.common_scale:
                 ax.set_yticks([0])
         return drawn
@@ -209,5 +209,5 @@ class ComponentsDisplay:
 
 
 def _wrap(title: str) -> str:
-    """Lines short enough not to run into the next title."""
+    """Break text into lines that do not run into the next title."""
     return "\n".join(textwrap.fill(line, _LETTERS) for line in title.splitlines())

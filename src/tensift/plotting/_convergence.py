@@ -1,4 +1,4 @@
-"""How the solver came to rest, slice by slice."""
+"""How the solver converges, slice by slice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._namespace import to_numpy
+from tensift._utils.namespace import to_numpy
 from tensift.plotting._matplotlib import ACCENT, BLUE, new_axes, subdivide, tidy
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ _LOG_FROM = 20  # steps
 class ConvergenceDisplay:
     """The objective of every slice at every step, above a count of the slices still running.
 
-    Objectives are shown as their distance from the slice's own final value, in per cent, so that
-    slices of any size share an axis. A slice that has stopped counts as 0 in the median.
+    Objectives are shown as their distance from the slice's own lowest value, in per cent, so that
+    slices of any size can share an axis. The last value need not be the lowest: the paper's solver
+    can raise the objective. In the median, a slice that has stopped keeps its last value.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class ConvergenceDisplay:
     Attributes
     ----------
     relative_path_ : ndarray of shape (p', steps)
-        What is drawn; slices with a final objective of zero are left out.
+        What is drawn; slices whose lowest objective is zero are left out.
     ax_ : matplotlib Axes
         The objectives.
     steps_ax_ : matplotlib Axes
@@ -102,24 +103,24 @@ class ConvergenceDisplay:
     def _plot_objectives(self) -> None:
         from matplotlib.collections import LineCollection
 
-        self.relative_path_ = _above_final(self.objective_path)
+        self.relative_path_ = _above_lowest(self.objective_path)
         steps = np.arange(1, self.objective_path.shape[1] + 1)
         lines = [
             np.column_stack([steps, values])[np.isfinite(values)] for values in self.relative_path_
         ]
         opacity = float(np.clip(8 / max(len(lines), 1), 0.06, 0.5))
-        # Thousands of slices would make a vector file of megabytes: the thin lines are pixels.
+        # Draw thin lines as pixels: thousands of slices would make a vector file of megabytes.
         self.ax_.add_collection(
             LineCollection(
                 lines, colors=BLUE, linewidths=0.8, alpha=opacity, rasterized=True, label="slices"
             )
         )
         if lines:
-            median = np.median(np.nan_to_num(self.relative_path_, nan=0.0), axis=0)
+            median = np.median(_held(self.relative_path_), axis=0)
             self.ax_.plot(steps, median, color=ACCENT, linewidth=2, label="median")
         self.ax_.autoscale_view()
         self.ax_.axhline(0, color="0.8", linewidth=0.8, zorder=0)
-        self.ax_.set_ylabel("above final\nobjective (%)")
+        self.ax_.set_ylabel("above lowest\nobjective (%)")
         self.ax_.tick_params(labelbottom=False)
         legend = self.ax_.legend(frameon=False, loc="upper right")
         for handle in legend.legend_handles:
@@ -136,7 +137,7 @@ class ConvergenceDisplay:
         ax.fill_between(np.arange(1, n_steps + 1), running, color=BLUE, alpha=0.3, lw=0)
         ax.plot(np.arange(1, n_steps + 1), running, color=BLUE, linewidth=1)
         if n_steps > _LOG_FROM:
-            # Most of the way is made in the first steps, whatever the last slice needs.
+            # Most progress is made in the first steps, even if the last slice needs many.
             ax.set_xscale("log")
             ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000) if t <= n_steps]
             ax.xaxis.set_major_locator(FixedLocator(ticks))
@@ -152,10 +153,15 @@ class ConvergenceDisplay:
         tidy(ax)
 
 
-def _above_final(path: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each row as its distance from its own last value, in per cent of that value."""
-    last = np.count_nonzero(~np.isnan(path), axis=1) - 1
-    final = path[np.arange(len(path)), last]
-    alive = final != 0
-    final = final[alive, None]
-    return 100 * (path[alive] - final) / np.abs(final)
+def _above_lowest(path: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each row as its distance from its own lowest value, in per cent of that value."""
+    lowest = np.fmin.reduce(path, axis=1)
+    alive = np.isfinite(lowest) & (lowest != 0)
+    lowest = lowest[alive, None]
+    return 100 * (path[alive] - lowest) / np.abs(lowest)
+
+
+def _held(path: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each row with its last value in place of the NaN after it."""
+    last = np.where(np.isnan(path), 0, np.arange(path.shape[1]))
+    return np.take_along_axis(path, np.maximum.accumulate(last, axis=1), axis=1)

@@ -1,4 +1,4 @@
-"""How much each component explains, and how much the kept ones explain together."""
+"""How much each component explains, and how much the kept components explain together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent
 from tensift.plotting._matplotlib import ACCENT, BLUE, SCORE_MAP, new_axes, subdivide, tidy
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import ModeNames, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,20 +19,20 @@ __all__ = ["EnergyDisplay"]
 
 _MOST_BARS = 60
 _LOG_FROM = 50  # components
-_DECADES = 6.0  # of energy that colours tell apart
+_DECADES = 6.0  # of energy that colours can show
 
 
 class EnergyDisplay:
-    """Energy of the components of a decomposition, and what the kept ones add up to.
+    """Energy of the components of a decomposition, and the sum of the kept ones.
 
-    With the energy of all components, kept or not, the first picture is a map of it: a row for
-    each slice and a column for each number of a component, with a line behind the last kept one
-    of each slice. The second is the share of energy against the number of components, when each
-    slice gives as many as any other and when the largest are taken wherever they are. The kept
-    ones are a point on or between these curves.
+    If `energy` is given, the first picture is a map of the energy of all components: one row per
+    slice and one column per component, with a line behind the last kept component of each slice.
+    The second picture shows the share of energy against the number of components for two rules:
+    the same number from each slice, or the largest of all slices. A point shows the kept
+    components.
 
-    Without it, there are the shares of the kept components, their sum, and how many zeros their
-    encoders have.
+    Without `energy`, the pictures show the shares of the kept components, their sum, and how many
+    zeros their encoders have.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class EnergyDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        The map of the energy, a curve of it where there is a single slice, or the shares.
+        The map of the energy (a curve if there is a single slice), or the shares.
     curve_ax_ : matplotlib Axes
         The cumulative share.
     sparsity_ax_ : matplotlib Axes or None
@@ -66,7 +66,7 @@ class EnergyDisplay:
     >>> from tensift import TensorPCA
     >>> from tensift.datasets import load_digits
     >>> from tensift.plotting import EnergyDisplay
-    >>> pca = TensorPCA(12, truncation="global", transform="dct").fit(load_digits().data)
+    >>> pca = TensorPCA(12, truncation="global", basis="dct").fit(load_digits().data)
     >>> display = EnergyDisplay.from_estimator(pca, ax=Figure().subplots())
     >>> [text.get_text() for text in display.curve_ax_.get_legend().get_texts()]
     ['largest first', 'as many of every slice', 'kept: 12 of 64, 52.7 %']
@@ -89,7 +89,7 @@ class EnergyDisplay:
         self.dims = dims
         self.coords = coords
         if (self.energy is None) != (self.ranks is None):
-            raise ValueError("energy and ranks belong together: give both or neither")
+            raise ValueError("give both energy and ranks, or neither")
         if (
             self.energy is not None
             and self.ranks is not None
@@ -233,7 +233,7 @@ class EnergyDisplay:
         self.ax_.tick_params(length=0)
         bar = self.ax_.figure.colorbar(drawn, ax=self.ax_, pad=0.03)
         bar.outline.set_visible(False)
-        # Over few decades, powers of ten alone would leave the bar without numbers.
+        # If the bar spans few decades, powers of ten alone would leave it without numbers.
         few = top < 1000 * bottom
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
         bar.ax.yaxis.set_minor_formatter(NullFormatter())
@@ -251,18 +251,18 @@ class EnergyDisplay:
             if position != round(position) or not 0 <= position < np.prod(shape):
                 return ""
             index = np.unravel_index(round(position), shape)
-            return ", ".join(names.label(mode, int(i)) for mode, i in enumerate(index))
+            return plain(", ".join(names.label(mode, int(i)) for mode, i in enumerate(index)))
 
         self.ax_.yaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
         self.ax_.yaxis.set_major_formatter(FuncFormatter(name))
-        self.ax_.set_ylabel(", ".join(names.title(mode) for mode in range(len(shape))))
+        self.ax_.set_ylabel(plain(", ".join(names.title(mode) for mode in range(len(shape)))))
 
     def _plot_single_slice(self, energy: NDArray, rank: int) -> None:
         from matplotlib.ticker import MaxNLocator
 
         percent = 100 * energy / (energy.sum() or 1.0)
         numbers = np.arange(len(energy))
-        # On a log axis nothing is lower than the last visible decade.
+        # A log axis cannot show zero, so values are drawn at the last visible decade or above.
         bottom = (float(percent.max()) or 1.0) * 10**-_DECADES
         visible = percent > bottom
         self.ax_.plot(numbers[visible], percent[visible], color=BLUE, linewidth=1)
@@ -335,10 +335,10 @@ class EnergyDisplay:
 def _sparsity_of_components(
     estimator: Any, fitted: FittedDecomposition
 ) -> NDArray[np.float64] | None:
-    """The share of zeros in the encoder of every coordinate, if the encoder is a sparse one."""
+    """The share of zeros in the encoder of every coordinate; None if it is not sparse."""
     if not hasattr(estimator, "sparsity_"):
         return None
     if np.array_equal(estimator.sparse_encoder_, estimator.encoder_):
         return estimator.sparsity_[fitted.slices, fitted.numbers]
-    # Zeros lie in another domain than slices, so no slice has its own share of them.
+    # The zeros are in another domain than the slices, so slices have no own share of zeros.
     return estimator.sparsity_.mean(axis=0)[fitted.numbers]

@@ -1,4 +1,4 @@
-"""Methods side by side, at several numbers of features."""
+"""A metric of several methods at several numbers of features."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tensift.metrics import SelectionEvaluation
 from tensift.plotting._matplotlib import PALETTE, new_axes, tidy
+from tensift.plotting._names import in_legend, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +23,9 @@ _LABELS = {
 
 
 class EvaluationDisplay:
-    """A metric against the number of features, one line a method.
+    """A metric against the number of features, one line per method.
 
-    An evaluation at a single count (all features, say) is a dashed level across the picture.
+    An evaluation at a single count (such as all features) is a dashed horizontal line.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ class EvaluationDisplay:
         self.metric = metric
 
     def plot(self, ax: Axes | None = None) -> EvaluationDisplay:
-        """Draw the lines; a band is one standard deviation either way.
+        """Draw the lines, with bands of one standard deviation up and down.
 
         Parameters
         ----------
@@ -84,12 +85,12 @@ class EvaluationDisplay:
         self.ax_, self.figure_ = ax, ax.figure.figure
         colours = iter(PALETTE * len(self.evaluations))
         for name, evaluation in self.evaluations.items():
-            means = evaluation.means[self.metric]
+            means, label = evaluation.means[self.metric], in_legend(name)
             if len(evaluation.counts) == 1:
-                ax.axhline(means[0], color="0.35", linewidth=1, linestyle=(0, (4, 3)), label=name)
+                ax.axhline(means[0], color="0.35", linewidth=1, linestyle=(0, (4, 3)), label=label)
                 continue
             colour = next(colours)
-            ax.plot(evaluation.counts, means, "o-", color=colour, markersize=4, label=name)
+            ax.plot(evaluation.counts, means, "o-", color=colour, markersize=4, label=label)
             if self.metric in evaluation.stds:
                 spread = evaluation.stds[self.metric]
                 ax.fill_between(
@@ -101,7 +102,7 @@ class EvaluationDisplay:
                     lw=0,
                 )
         ax.set_xlabel("features kept")
-        ax.set_ylabel(_LABELS.get(self.metric, self.metric))
+        ax.set_ylabel(_LABELS.get(self.metric, plain(self.metric)))
         ax.legend(frameon=False, loc="lower right")
         tidy(ax)
         return self

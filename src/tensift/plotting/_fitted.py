@@ -1,4 +1,4 @@
-"""What the displays read off a fitted selector."""
+"""What the displays read from a fitted selector."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._namespace import to_numpy
+from tensift._utils.namespace import to_numpy
 from tensift.plotting._names import ModeNames
-from tensift.selectors import TensorSelector
+from tensift.selection import TensorSelector
 
 __all__ = ["FittedSelection"]
 
@@ -38,7 +38,7 @@ class FittedSelection:
         dims: Sequence[str] | None,
         coords: Mapping[str, Any] | None,
     ) -> FittedSelection:
-        """Read a fitted selector; what it has on a device is copied, for the picture asked for."""
+        """Read a fitted selector; arrays on a device are copied to the host."""
         check_is_fitted(estimator)
         names = ModeNames(estimator.feature_shape_, dims, coords)
         mode = estimator.feature_mode

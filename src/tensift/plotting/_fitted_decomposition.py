@@ -1,4 +1,4 @@
-"""What the displays read off a fitted decomposition."""
+"""What the displays read from a fitted decomposition."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["FittedDecomposition", "in_percent", "take_samples"]
 
 @dataclass(frozen=True)
 class FittedDecomposition:
-    """A decomposition's components: where each belongs, and what it explains.
+    """The components of a decomposition: their slices, and what they explain.
 
     ``names`` belong to the modes of a sample, ``slice_names`` to the modes across which slices are
-    counted, if there are any. Coordinates along a mode name its slices only where no transform
-    mixes them.
+    counted, if there are any. Coordinates along a mode name its slices only if no transform mixes
+    them.
     """
 
     names: ModeNames
@@ -60,7 +60,7 @@ class FittedDecomposition:
         return len(self.shares)
 
     def check_coordinates(self, coordinates: Sequence[int]) -> list[int]:
-        """The coordinates asked for, all of which must exist."""
+        """The requested coordinates, all of which must exist."""
         _refuse_single("coordinates", coordinates)
         for wanted in coordinates:
             if not isinstance(wanted, Integral) or not 0 <= wanted < self.n_coordinates:
@@ -86,7 +86,7 @@ def in_percent(share: float) -> str:
 
 
 def take_samples(X: Any, samples: Sequence[int]) -> Any:
-    """Some of the samples, all of which must exist; rows of a data frame keep their names."""
+    """The requested samples, all of which must exist; rows of a data frame keep their names."""
     _refuse_single("samples", samples)
     rows = X if hasattr(X, "iloc") else np.asarray(X)
     for wanted in samples:
@@ -97,7 +97,7 @@ def take_samples(X: Any, samples: Sequence[int]) -> Any:
 
 
 def _refuse_single(argument: str, given: Any) -> None:
-    """A number could mean that one, or so many."""
+    """Refuse a single number, which could be an index or a count."""
     if isinstance(given, Integral):
         raise ValueError(
             f"{argument} must be a sequence, got {given}; give [{given}] for that one, or "
@@ -110,7 +110,7 @@ def _slice_names(names: ModeNames, mode: int, parameters: Mapping[str, Any]) -> 
     others = [other for other in range(len(names.shape)) if other != mode]
     if not others:
         return None
-    specs = parameters["transform"]
+    specs = parameters["basis"]
     if not isinstance(specs, list | tuple):
         specs = [specs] * len(others)
     kept = names.only(others)

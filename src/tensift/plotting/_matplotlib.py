@@ -1,4 +1,4 @@
-"""The one place that meets matplotlib: importing it, axes to draw on, and a common look."""
+"""The only module that imports matplotlib: axes to draw on, and a common style."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
     "tidy",
 ]
 
-# Okabe and Ito's colours, which readers with any colour vision tell apart.
+# Colours of Okabe and Ito, which colour-blind readers can tell apart.
 ACCENT = "#d55e00"
 BLUE = "#0072b2"
 PALETTE = (ACCENT, BLUE, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -34,7 +34,7 @@ SCORE_MAP = "viridis"
 
 
 def require_matplotlib() -> None:
-    """Raise the one-line hint where matplotlib is missing."""
+    """Raise a one-line hint if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIFFERENCES", "Montage"]
 
-# Blue to red through white: told apart with any colour vision, and zero has no colour.
+# Blue to red through white: colour-blind readers can tell them apart, and zero is white.
 DIFFERENCES = "RdBu_r"
 _OBLONG = 0.6  # height of a picture whose sides differ too much for square cells
 
@@ -27,9 +27,9 @@ _OBLONG = 0.6  # height of a picture whose sides differ too much for square cell
 class Montage:
     """How samples of a shape become pictures: traces, images, or images side by side.
 
-    One mode is a trace and two are an image. Of more, the two longest are the axes of an image,
-    and the images of all other indices are tiles: the last other mode goes to the right, those
-    before it downwards; the tiles of a single other mode fill a square.
+    One mode is a trace, and two are an image. With more modes, the two longest are the axes of an
+    image, and the images of all other indices are tiles: the last other mode goes to the right,
+    those before it go down. The tiles of a single other mode fill a square.
     """
 
     names: ModeNames
@@ -60,7 +60,7 @@ class Montage:
 
     @property
     def height(self) -> float:
-        """Of the picture, for a width of one."""
+        """The height of the picture, for a width of one."""
         if not self.square_cells:
             return _OBLONG
         rows, columns = self.image(np.broadcast_to(0.0, self.names.shape)).shape
@@ -94,7 +94,7 @@ class Montage:
         return full
 
     def thumbnail(self, sample: NDArray) -> NDArray:
-        """The image with a height that suits its width; oblong ones are sampled to get it."""
+        """The image, resampled if its sides differ too much."""
         image = self.image(sample)
         if self.square_cells:
             return image
@@ -104,7 +104,7 @@ class Montage:
         return image[np.ix_(rows, columns)]
 
     def draw(self, ax: Axes, sample: NDArray, low: float, high: float, cmap: str) -> Any:
-        """Draw a sample on a scale from `low` to `high`; gives the image, or the line."""
+        """Draw a sample on a scale from `low` to `high`; return the image or the line."""
         if self.is_trace:
             (line,) = ax.plot(np.arange(sample.size), sample, color=BLUE, linewidth=1.2)
             if low < 0 < high:

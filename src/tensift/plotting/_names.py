@@ -7,25 +7,55 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensift._utils.terminal import printable
 from tensift.datasets import TensorDataset
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
-__all__ = ["MOST_NAMED_TICKS", "ModeNames"]
+__all__ = ["MOST_NAMED_TICKS", "ModeNames", "in_legend", "order_in_words", "plain"]
 
 MOST_NAMED_TICKS = 24
 
 
+def plain(text: str) -> str:
+    r"""Return text that matplotlib draws as it is.
+
+    Matplotlib takes what is between two dollar signs for mathematics. It then fails on names such
+    as ``$_$``, or draws something else. So every name, label and title of the user passes through
+    here. Control characters cannot be drawn, and would spoil SVG files, so they are escaped.
+
+    Examples
+    --------
+    >>> from tensift.plotting._names import plain
+    >>> print(plain("price ($)"))
+    price (\$)
+    """
+    lines = [printable(line) for line in text.split("\n")]
+    return "\n".join(lines).replace("$", r"\$")
+
+
+def in_legend(text: str) -> str:
+    """Return text for a legend, which leaves out labels that begin with an underscore."""
+    return plain(f" {text}" if text.startswith("_") else text)
+
+
+def order_in_words(selection: str) -> str:
+    """Return in which order a rule selects features, in words."""
+    if selection == "top":
+        return "highest score first"
+    return f"in the order of selection ({selection})"
+
+
 class ModeNames:
-    """What the modes of a sample and their indices are called.
+    """The names of the modes of a sample and of their indices.
 
     Parameters
     ----------
     shape : tuple of int
         The shape of a sample.
     dims : sequence of str, optional
-        One name a mode.
+        One name per mode.
     coords : mapping of str to array-like, optional
         Names along a mode, by the mode's name.
     """
@@ -36,7 +66,7 @@ class ModeNames:
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
-        # A dataset checks its own names, so an empty one checks these.
+        # A dataset checks names, so an empty one is made to check these.
         empty = TensorDataset(
             np.broadcast_to(0.0, (1, *shape)),
             dims=None if dims is None else tuple(dims),
@@ -47,7 +77,7 @@ class ModeNames:
         self.coords = empty.coords or {}
 
     def only(self, modes: Sequence[int]) -> ModeNames:
-        """The names of some of the modes, as those of a smaller sample."""
+        """The names of only some of the modes."""
         shape = [self.shape[mode] for mode in modes]
         if self.dims is None:
             return ModeNames(shape, [f"mode {mode}" for mode in modes])
@@ -89,7 +119,7 @@ class ModeNames:
         def name(position: float, _: Any = None) -> str:
             index = round(position)
             on_index = abs(position - index) < 1e-6 and 0 <= index < length
-            return self.label(mode, index) if on_index else ""
+            return plain(self.label(mode, index)) if on_index else ""
 
         text = self.is_named(mode) and self.coords[self.title(mode)].dtype.kind not in "biuf"
         if text and length <= MOST_NAMED_TICKS:
@@ -97,4 +127,4 @@ class ModeNames:
         else:
             axis.set_major_locator(MaxNLocator(nbins=most, integer=True))
         axis.set_major_formatter(FuncFormatter(name))
-        axis.set_label_text(self.title(mode))
+        axis.set_label_text(plain(self.title(mode)))

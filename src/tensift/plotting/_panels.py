@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.plotting._matplotlib import subdivide
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import ModeNames, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,8 @@ _MOST_PANELS = 6
 class Panels:
     """Which two modes are the axes of an image, and which images are shown.
 
-    The two longest modes are the axes; every index of the other modes is an image. Where there
-    are too many images, those with the highest values are shown, in their own order.
+    The two longest modes are the axes; every index of the other modes is an image. If there are too
+    many images, those with the highest values are shown, in the order of their indices.
     """
 
     names: ModeNames
@@ -49,7 +49,7 @@ class Panels:
         return [others_first[index] for index in self.shown]
 
     def axes(self, ax: Axes) -> list[Axes]:
-        """One axes an image, named and titled."""
+        """One axes per image, with names and a title."""
         axes = [ax] if self.n_images == 1 else list(subdivide(ax, 1, len(self.shown)).ravel())
         vertical, horizontal = self.image_modes
         other_modes = [m for m in range(len(self.names.shape)) if m not in self.image_modes]
@@ -60,7 +60,8 @@ class Panels:
                 panel.set_ylabel("")
                 panel.tick_params(labelleft=False)
             if index:
-                panel.set_title(self.names.only(other_modes).describe(index), fontsize="medium")
+                title = self.names.only(other_modes).describe(index)
+                panel.set_title(plain(title), fontsize="medium")
             panel.spines[:].set_visible(False)
             panel.tick_params(length=0)
         return axes
@@ -74,11 +75,11 @@ class Panels:
 
     @property
     def aspect(self) -> Literal["equal", "auto"]:
-        """Square cells, unless the image would become a thread."""
+        """Square cells, unless the image would become very thin."""
         height, width = (self.names.shape[mode] for mode in self.image_modes)
         return "equal" if max(height, width) <= 4 * min(height, width) else "auto"
 
 
 def figure_size(panels: Panels | None) -> tuple[float, float]:
-    """Room for the images in a row, or for one plot where there are none."""
+    """The size of a figure for the images in a row, or for one plot."""
     return (5.0 if panels is None else min(2.0 + 3.0 * len(panels.shown), 14.0), 4.0)

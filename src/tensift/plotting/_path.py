@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.plotting._matplotlib import (
-    BLUE,
-    MUTED,
-    SCORE_MAP,
-    new_figure,
-    tidy,
-)
-from tensift.plotting._names import ModeNames
+from tensift.plotting._matplotlib import BLUE, MUTED, SCORE_MAP, new_figure, tidy
+from tensift.plotting._names import ModeNames, plain
 from tensift.plotting._panels import Panels
-from tensift.selectors import SelectionPath
+from tensift.stpca import SelectionPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +25,7 @@ _LARGEST = 14.0  # inches
 class PathDisplay:
     """A grid of small score maps: `lam` grows downwards, `eta` to the right.
 
-    Two modes make an image. Of three or more, the two longest make an image of the highest score
+    Two modes make an image. With more modes, the two longest make an image of the highest scores
     over the others. One mode (a vector, or mode features such as channels) makes a line. Cells
     without any score above zero say so.
 
@@ -190,10 +184,10 @@ class PathDisplay:
                 axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5))
                 axes.set_aspect(panels.aspect)
                 _say_zero(axes)
-        vertical, horizontal = (panels.names.title(mode) for mode in panels.image_modes)
+        vertical, horizontal = (plain(panels.names.title(mode)) for mode in panels.image_modes)
         self.axes_[-1, 0].set_xlabel(f"{vertical} ↓  {horizontal} →", fontsize="small", color="0.4")
         if drawn is not None:
-            self._add_colorbar(drawn, [panels.names.title(mode - 2) for mode in others])
+            self._add_colorbar(drawn, [plain(panels.names.title(mode - 2)) for mode in others])
 
     def _add_colorbar(self, drawn: Any, others: list[str]) -> None:
         label = "score" if self.common_scale else "score, of each cell's highest"

@@ -1,4 +1,4 @@
-"""Where the time of a job will go, stage by stage."""
+"""How long each stage of a job will take."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tensift.plotting._matplotlib import MUTED, PALETTE, new_axes, subdivide, tidy
+from tensift.plotting._names import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,21 +20,21 @@ _COLOURS = dict(zip(_STAGES, (*PALETTE, MUTED), strict=True))
 
 
 class PlanDisplay:
-    """Stacked bars of the stages: of every orientation, and of more and more workers.
+    """Stacked bars of the stages, for every orientation and for growing numbers of workers.
 
-    Bars of workers show the time of all of them together: were it shared out without loss, all
-    bars would be as long as that of one. What it comes to by the clock stands behind each.
+    Bars of workers show the summed time of all workers. Without overhead, all bars would be as long
+    as that of one worker. The elapsed time is written behind each bar.
 
     Parameters
     ----------
     orientations, workers : mapping of str to mapping
-        For every bar its label, and the seconds of every stage by the clock.
+        The label of every bar, and the elapsed seconds of every stage.
     counts : sequence of int
         The number of workers of every bar of `workers`.
     chosen : tuple of str
-        The labels of the bars that were asked for, set in bold.
+        The labels of the bars that the user asked for, in bold.
     title : str
-        Of the figure.
+        The title of the figure.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class PlanDisplay:
         (self.ax_,), (self.workers_ax_,) = subdivide(from_user, 2, 1, height_ratios=heights)
         self._bars(self.ax_, self.orientations, [1] * len(self.orientations))
         self.ax_.set_ylabel("orientation")
-        self.ax_.set_title(self.title, loc="left", fontsize=10)
+        self.ax_.set_title(plain(self.title), loc="left", fontsize=10)
         self._bars(self.workers_ax_, self.workers, self.counts)
         self.workers_ax_.set_ylabel("workers")
         self.workers_ax_.set_xlabel("time of all workers together")
@@ -126,7 +127,7 @@ class PlanDisplay:
     def _bars(
         self, ax: Axes, bars: Mapping[str, Mapping[str, float]], counts: Sequence[int]
     ) -> None:
-        from tensift.plan._units import format_seconds
+        from tensift.plan import format_seconds
 
         totals = [sum(stages.values()) for stages in bars.values()]
         lengths = [total * count for total, count in zip(totals, counts, strict=True)]
@@ -144,9 +145,9 @@ class PlanDisplay:
                 format_seconds(total), (end, row), xytext=(4, 0), textcoords="offset points",
                 va="center", fontsize=8,
             )  # fmt: skip
-        ax.set_yticks(range(len(bars)), list(bars))
-        for label in ax.get_yticklabels():
-            if label.get_text() in self.chosen:
+        ax.set_yticks(range(len(bars)), [plain(name) for name in bars])
+        for name, label in zip(bars, ax.get_yticklabels(), strict=True):
+            if name in self.chosen:
                 label.set_fontweight("bold")
         ax.invert_yaxis()
         ax.set_xlim(0, 1.18 * max(ends, default=1.0) or 1.0)

@@ -1,4 +1,4 @@
-"""Samples beside what a decomposition makes of them."""
+"""Samples and their reconstructions from a decomposition."""
 
 from __future__ import annotations
 
@@ -8,27 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift.plotting._fitted_decomposition import (
-    FittedDecomposition,
-    in_percent,
-    take_samples,
-)
+from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent, take_samples
 from tensift.plotting._matplotlib import new_figure
 from tensift.plotting._montage import DIFFERENCES, Montage
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import ModeNames, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["ReconstructionDisplay"]
 
-_FIRST = 4  # samples, unless told
+_FIRST = 4  # the default number of samples
 _WIDTH = 1.8  # inches
 _TALLEST = 10.0
 
 
 class ReconstructionDisplay:
-    """Samples, their reconstructions and what these miss of them, a row for each sample.
+    """Samples, their reconstructions and the differences, one row per sample.
 
     The error of a sample is the share of its energy about the mean that is lost,
     ``||x - r||**2 / ||x - mean||**2`` for a reconstruction ``r``. All samples and reconstructions
@@ -37,11 +33,11 @@ class ReconstructionDisplay:
     Parameters
     ----------
     samples : array-like of shape (n, d_1, ..., d_m)
-        The samples; of complex ones moduli are drawn.
+        The samples. If they are complex, moduli are drawn.
     reconstructions : array-like of the same shape
-        What was made of them.
+        The reconstructions.
     mean : array-like of shape (d_1, ..., d_m), optional
-        What reconstructions start from; by default zero.
+        The mean that reconstructions add to; by default zero.
     titles : sequence of str, optional
         A name for each sample; by default its number.
     dims : sequence of str, optional
@@ -65,7 +61,7 @@ class ReconstructionDisplay:
     >>> from tensift.datasets import load_digits
     >>> from tensift.plotting import ReconstructionDisplay
     >>> X = load_digits().data
-    >>> pca = TensorPCA(n_components=4, transform="dct").fit(X)
+    >>> pca = TensorPCA(n_components=4, basis="dct").fit(X)
     >>> display = ReconstructionDisplay.from_estimator(pca, X, samples=[0, 1], figure=Figure())
     >>> display.errors_.round(3)
     array([0.113, 0.132])
@@ -120,7 +116,7 @@ class ReconstructionDisplay:
         coords: Mapping[str, Any] | None = None,
         figure: Figure | None = None,
     ) -> ReconstructionDisplay:
-        """Draw what a fitted decomposition makes of samples.
+        """Draw samples and their reconstructions from a fitted decomposition.
 
         Parameters
         ----------
@@ -181,7 +177,7 @@ class ReconstructionDisplay:
         ):
             ax.set_title(title, fontsize="medium")
         corner = self.axes_[-1, 0]
-        corner.set_xlabel(montage.caption, fontsize="small", color="0.4", loc="left")
+        corner.set_xlabel(plain(montage.caption), fontsize="small", color="0.4", loc="left")
         if not montage.is_trace:
             bar = figure.colorbar(drawn, ax=list(self.axes_[:, 2]), shrink=0.8, pad=0.04)
             bar.outline.set_visible(False)
@@ -201,7 +197,7 @@ class ReconstructionDisplay:
             montage.draw(axes[1], restored[row], low, high, "gray")
             axes[1].tick_params(labelleft=False)
             drawn = montage.draw(axes[2], differences[row], -largest, largest, DIFFERENCES)
-            label = f"{self.titles[row]}\nerror {in_percent(self.errors_[row])}"
+            label = f"{plain(self.titles[row])}\nerror {in_percent(self.errors_[row])}"
             axes[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize="small")
             if montage.is_trace and row < len(self.axes_) - 1:
                 for ax in axes:
@@ -210,7 +206,7 @@ class ReconstructionDisplay:
 
 
 def _floating(values: ArrayLike) -> NDArray:
-    """Small integers, as images have, would wrap around in differences."""
+    """Convert to floats, because differences of small integers would wrap around."""
     array = np.asarray(values)
     return array.astype(float) if array.dtype.kind in "biu" else array
 
@@ -224,6 +220,6 @@ def _errors(samples: NDArray, restored: NDArray, mean: NDArray) -> NDArray[np.fl
     modes = tuple(range(1, samples.ndim))
     lost = np.sum(np.abs(samples - restored) ** 2, axis=modes)
     energy = np.sum(np.abs(samples - mean) ** 2, axis=modes)
-    # The mean itself has no energy: whatever its reconstruction adds is beyond any share.
+    # A sample equal to the mean has no energy, so any error is infinitely large.
     beyond = np.where(lost > 0, np.inf, 0.0)
     return np.divide(lost, energy, out=beyond, where=energy > 0)

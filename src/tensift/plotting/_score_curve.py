@@ -1,4 +1,4 @@
-"""Scores in order, with the cut between kept and dropped features."""
+"""Scores in the order of selection, with the cut between kept and dropped features."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._namespace import to_numpy
+from tensift._utils.namespace import to_numpy
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
-from tensift.selectors import TensorSelector
+from tensift.plotting._names import order_in_words
+from tensift.selection import TensorSelector, rank_features
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,9 +20,11 @@ __all__ = ["ScoreCurveDisplay"]
 
 
 class ScoreCurveDisplay:
-    """The sorted scores, and where the selection cuts them.
+    """The scores in the order in which features were selected, and where the selection ends.
 
-    A cut on a cliff is a natural one; on a plateau, features on both sides are as good.
+    With ``selection="top"`` the scores fall. A cut at a steep drop is natural. On a plateau,
+    features on both sides are equally good. With ``selection="diverse"`` the scores do not fall
+    evenly: a dropped feature can have a higher score than a kept one that it repeats.
 
     Parameters
     ----------
@@ -29,6 +32,11 @@ class ScoreCurveDisplay:
         One score for every feature, in any shape and order.
     n_selected : int
         How many are kept.
+    order : array-like of int, optional
+        The flat indices of all features in the order of selection; by default the highest score
+        comes first.
+    selection : {"top", "diverse"}, default="top"
+        The rule that made the order, for the label of the axis.
 
     Attributes
     ----------
@@ -43,18 +51,28 @@ class ScoreCurveDisplay:
     >>> from tensift.plotting import ScoreCurveDisplay
     >>> display = ScoreCurveDisplay([3.0, 0.5, 2.0, 0.1], n_selected=2).plot(Figure().subplots())
     >>> display.ax_.get_xlabel()
-    'feature, by rank'
+    'feature, highest score first'
     """
 
-    def __init__(self, scores: ArrayLike, n_selected: int) -> None:
-        self.scores = np.sort(np.asarray(scores), axis=None)[::-1]
+    def __init__(
+        self,
+        scores: ArrayLike,
+        n_selected: int,
+        *,
+        order: ArrayLike | None = None,
+        selection: str = "top",
+    ) -> None:
+        flat = np.asarray(scores).ravel()
+        self.order = rank_features(flat) if order is None else np.asarray(order)
+        self.scores = flat[self.order]
         self.n_selected = n_selected
+        self.selection = selection
 
     @classmethod
     def from_estimator(
         cls, estimator: TensorSelector, *, ax: Axes | None = None
     ) -> ScoreCurveDisplay:
-        """Draw the sorted scores of a fitted selector.
+        """Draw the scores of a fitted selector in its order.
 
         Parameters
         ----------
@@ -68,7 +86,12 @@ class ScoreCurveDisplay:
         ScoreCurveDisplay
         """
         check_is_fitted(estimator)
-        return cls(to_numpy(estimator.scores_), int(estimator.get_support().sum())).plot(ax)
+        return cls(
+            to_numpy(estimator.scores_),
+            int(estimator.get_support().sum()),
+            order=to_numpy(estimator.order_),
+            selection=estimator.selection,
+        ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ScoreCurveDisplay:
         """Draw the curve and the cut.
@@ -85,7 +108,7 @@ class ScoreCurveDisplay:
         ax = new_axes(ax)
         self.ax_, self.figure_ = ax, ax.figure.figure
         total, kept = self.scores.size, self.n_selected
-        # A step a feature: rank r occupies the interval from r - 1 to r.
+        # One step per feature: rank r is drawn from r - 1 to r.
         edges = np.arange(total + 1)
         ax.stairs(self.scores[:kept], edges[: kept + 1], fill=True, color=ACCENT)
         ax.stairs(self.scores[kept:], edges[kept:], fill=True, color=MUTED)
@@ -103,8 +126,9 @@ class ScoreCurveDisplay:
             bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
         )
         ax.set_xlim(0, total)
-        ax.set_ylim(0, 1.12 * float(self.scores[0]) or 1.0)
-        ax.set_xlabel("feature, by rank")
+        low, high = min(0.0, float(self.scores.min())), float(self.scores.max())
+        ax.set_ylim(low, 1.12 * max(high, 0.0) if high > low else 1.0)
+        ax.set_xlabel(f"feature, {order_in_words(self.selection)}")
         ax.set_ylabel("score")
         tidy(ax)
         return self

@@ -1,4 +1,4 @@
-"""The score of every feature, where the feature is."""
+"""The scores of features, drawn at the places of the features."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import BLUE, SCORE_MAP, new_axes, tidy
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import ModeNames, plain
 from tensift.plotting._panels import Panels, figure_size
-from tensift.selectors import TensorSelector
+from tensift.selection import TensorSelector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,10 +23,10 @@ _MOST_BARS = 60
 
 
 class ScoreMapDisplay:
-    """Scores laid out as the features are.
+    """Scores, laid out like the features.
 
     Two modes make an image, three or more a row of images, and one mode (a vector, or mode
-    features such as channels) bars, or a line where the bars would be too thin.
+    features such as channels) bars, or a line if bars would be too thin.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class ScoreMapDisplay:
         if any(len(names.label(0, int(i))) > 4 for i in positions[:_MOST_BARS]):
             self.ax_.tick_params(axis="x", rotation=45)
         self.ax_.set_ylim(bottom=0)
-        self.ax_.set_ylabel(self.quantity)
+        self.ax_.set_ylabel(plain(self.quantity))
         tidy(self.ax_)
 
     def _plot_images(self, ax: Axes, panels: Panels) -> None:
@@ -154,7 +154,7 @@ class ScoreMapDisplay:
                 interpolation="nearest",
             )
         label = self.quantity if not panels.note else f"{self.quantity} ({panels.note})"
-        bar = axes[0].figure.colorbar(drawn, ax=axes, label=label, shrink=0.85, pad=0.02)
+        bar = axes[0].figure.colorbar(drawn, ax=axes, label=plain(label), shrink=0.85, pad=0.02)
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=0)
         self.ax_ = axes[0] if panels.n_images == 1 else np.array(axes, dtype=object)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift._namespace import is_device_array, to_numpy
+from tensift._utils.namespace import is_device_array, to_numpy
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
-from tensift.plotting._names import MOST_NAMED_TICKS, ModeNames
+from tensift.plotting._names import MOST_NAMED_TICKS, ModeNames, plain
 from tensift.plotting._panels import Panels, figure_size
-from tensift.selectors import TensorSelector
+from tensift.selection import TensorSelector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["SelectedFeaturesDisplay"]
 
-_OUTLINED_UP_TO = 64  # cells a side: beyond, outlines would hide what they surround
+_OUTLINED_UP_TO = 64  # cells per side; in larger images, outlines would hide the cells
 _TINT = 0.6
 
 
@@ -33,13 +33,13 @@ class SelectedFeaturesDisplay:
     Parameters
     ----------
     sample : array-like of shape (d_1, ..., d_m)
-        One sample; of complex ones the modulus is drawn.
+        One sample. If it is complex, the modulus is drawn.
     support : array-like of bool, of the shape of the sample or (d_k,)
         The selected elements, or the selected indices along ``feature_mode``.
     feature_mode : int, optional
         The mode whose indices are the features; by default every element is one.
     scores : array-like of the shape of support, optional
-        Tells which images to show of a sample that has too many.
+        If a sample has too many images, those with the highest scores are shown.
     dims : sequence of str, optional
         The names of the modes.
     coords : mapping of str to array-like, optional
@@ -115,6 +115,7 @@ class SelectedFeaturesDisplay:
         SelectedFeaturesDisplay
         """
         fitted = FittedSelection.of(estimator, dims, coords)
+        X = getattr(X, "__tensift_samples__", X)
         samples: Any = X if hasattr(X, "shape") else np.asarray(X)
         if not -samples.shape[0] <= sample < samples.shape[0]:
             raise ValueError(f"sample={sample} is not one of the {samples.shape[0]} samples in X")
@@ -164,7 +165,7 @@ class SelectedFeaturesDisplay:
     def _plot_images(self, ax: Axes, values: NDArray, panels: Panels) -> None:
         from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
-        # Grey without its darker half, on which the tint would not show.
+        # Only light grey, because the tint is hard to see on dark grey.
         pale = LinearSegmentedColormap.from_list("pale", ["0.55", "1.0"])
         axes = panels.axes(ax)
         low, high = float(np.min(values)), float(np.max(values))
@@ -196,10 +197,10 @@ class SelectedFeaturesDisplay:
         tidy(self.ax_)
 
     def _plot_traces(self, values: NDArray, names: ModeNames) -> None:
-        """One trace a channel, stacked from the top, all on one scale."""
+        """One trace per channel, stacked from the top, all on one scale."""
         mode = int(self.feature_mode or 0)
         others = [m for m in range(values.ndim) if m != mode]
-        # A trace runs along the last other mode; what lies across it is averaged.
+        # A trace runs along the last other mode; the remaining modes are averaged.
         averaged = tuple(others[:-1])
         traces = values.mean(axis=averaged) if averaged else values
         traces = traces if mode < others[-1] else traces.T
@@ -220,7 +221,7 @@ class SelectedFeaturesDisplay:
         names.set_ticks(self.ax_.yaxis, mode, most=MOST_NAMED_TICKS)
         if averaged:
             across = " and ".join(names.title(m) for m in averaged)
-            self.ax_.set_xlabel(f"{names.title(others[-1])} (mean over {across})")
+            self.ax_.set_xlabel(plain(f"{names.title(others[-1])} (mean over {across})"))
         self.ax_.set_ylim(len(traces) - 0.3, -0.7)
         self.ax_.margins(x=0)
         tidy(self.ax_)

@@ -11,11 +11,12 @@ from tensift.plotting._channel_ranking import ChannelRankingDisplay
 from tensift.plotting._convergence import ConvergenceDisplay
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import new_figure
+from tensift.plotting._names import order_in_words, plain
 from tensift.plotting._panels import Panels
 from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
 from tensift.plotting._selected_features import SelectedFeaturesDisplay
-from tensift.selectors import TensorSelector
+from tensift.selection import TensorSelector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ class SelectionDisplay:
     sample : int, default=0
         Which of the samples to draw.
     title : str, optional
-        A line above all; by default how many features are kept.
+        The title of the figure; by default how many features are kept.
     dims : sequence of str, optional
         The names of the modes of a sample.
     coords : mapping of str to array-like, optional
@@ -136,7 +137,7 @@ class SelectionDisplay:
             self.displays_.append(draw(place.subplots()))
         kept, total = int(fitted.support.sum()), fitted.support.size
         figure.suptitle(
-            f"{kept} of {total} features kept" if self.title is None else self.title,
+            f"{kept} of {total} features kept" if self.title is None else plain(self.title),
             x=_MARGIN / _inches_wide(figure),
             ha="left",
             fontweight="bold",
@@ -144,7 +145,7 @@ class SelectionDisplay:
         return self
 
     def _parts(self, fitted: FittedSelection) -> dict[str, Callable[[Axes], Any]]:
-        """What to draw: titles, and what draws each on given axes."""
+        """The titles of the parts, and the function that draws each on given axes."""
         selector, dims, coords = self.estimator, self.dims, self.coords
 
         def kept(ax: Axes) -> Any:
@@ -154,7 +155,7 @@ class SelectionDisplay:
 
         parts: dict[str, Callable[[Axes], Any]] = {}
         if _by_channel(fitted):
-            parts["Scores, best first"] = lambda ax: ChannelRankingDisplay.from_estimator(
+            parts[f"Scores, {order_in_words(selector.selection)}"] = lambda ax: ChannelRankingDisplay.from_estimator(
                 selector, dims=dims, coords=coords, ax=ax
             )
             parts[f"Kept, on sample {self.sample}"] = kept
@@ -163,7 +164,9 @@ class SelectionDisplay:
                 selector, dims=dims, coords=coords, ax=ax
             )
             parts[f"Kept, on sample {self.sample}"] = kept
-            parts["Sorted scores"] = lambda ax: ScoreCurveDisplay.from_estimator(selector, ax=ax)
+            parts[f"Scores, {order_in_words(selector.selection)}"] = (
+                lambda ax: ScoreCurveDisplay.from_estimator(selector, ax=ax)
+            )
         if hasattr(selector, "objective_path_"):
             parts["Convergence"] = lambda ax: ConvergenceDisplay.from_estimator(selector, ax=ax)
         return parts
@@ -178,7 +181,7 @@ def _by_channel(fitted: FittedSelection) -> bool:
 
 
 def _arrange(figure: Figure, fitted: FittedSelection, titles: list[str]) -> list[SubFigure]:
-    """One part of the figure for each title, in a figure of the size they need."""
+    """Divide the figure into one part per title, and set its size."""
     n_parts = len(titles)
     if _by_channel(fitted):
         n_bars = min(fitted.scores.size, 40)

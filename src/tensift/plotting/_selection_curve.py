@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._namespace import to_numpy
+from tensift._utils.namespace import to_numpy
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
-from tensift.selectors import TensorSelector, explained_energy
+from tensift.plotting._names import plain
+from tensift.selection import TensorSelector, explained_energy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +23,9 @@ __all__ = ["SelectionCurveDisplay"]
 class SelectionCurveDisplay:
     """The share of the variance that the first features explain, against their number.
 
-    Beside it is what they would explain if all features had equal shares. Where the curve is
-    steeper than that line, features are worth more than their number; where the distance is
-    largest is the count that ``n_features_to_select="auto"`` chooses.
+    A straight line shows what they would explain if all features explained the same. Where the
+    curve is steeper than the line, features add more than average. The count that
+    ``n_features_to_select="auto"`` chooses is where the distance between both is largest.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class SelectionCurveDisplay:
     count : int
         How many are kept.
     reason : str, optional
-        Why so many, in words.
+        Why this number, in words.
 
     Attributes
     ----------
@@ -72,8 +73,8 @@ class SelectionCurveDisplay:
         estimator : TensorSelector
             A fitted selector.
         X : array-like of shape (n, d_1, ..., d_m), or (n, d), optional
-            Samples in which features are to explain one another. Not needed if the selector has
-            looked at that itself, for ``selection="diverse"`` or ``n_features_to_select="auto"``.
+            Samples from which to compute the curve. Not needed if the selector has computed it,
+            with ``selection="diverse"`` or ``n_features_to_select="auto"``.
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
 
@@ -85,20 +86,20 @@ class SelectionCurveDisplay:
         count = int(to_numpy(estimator.get_support()).sum())
         if X is not None:
             samples = estimator._validate_samples(X, reset=False)
-            first = estimator.ranking_[:count]
+            first = estimator.order_[:count]
             explained = explained_energy(samples, first, estimator._mode_of_features())
         else:
-            explained = getattr(estimator, "explained_energy_", None)
+            explained = getattr(estimator, "selection_curve_", None)
             if explained is None:
                 raise ValueError(
-                    f"{type(estimator).__name__} has not looked at what features explain of one "
-                    "another; give X, or fit it with selection='diverse'"
+                    f"{type(estimator).__name__} did not compute what features explain; give X, or "
+                    "fit it with selection='diverse'"
                 )
         suggested = getattr(estimator, "suggested_count_", None)
         chosen = suggested is not None and suggested.count == count
         return cls(
             to_numpy(explained),
-            estimator.ranking_.shape[0],
+            estimator.order_.shape[0],
             count,
             suggested.reason if suggested is not None and chosen else None,
         ).plot(ax)
@@ -143,6 +144,6 @@ class SelectionCurveDisplay:
         ax.set_ylabel("variance explained (%)")
         ax.legend(loc="lower right", frameon=False)
         if self.reason is not None:
-            ax.set_title(textwrap.fill(self.reason, 62), fontsize="small", loc="left")
+            ax.set_title(plain(textwrap.fill(self.reason, 62)), fontsize="small", loc="left")
         tidy(ax)
         return self

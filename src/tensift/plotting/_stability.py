@@ -1,4 +1,4 @@
-"""How often features are selected, beside their scores."""
+"""How often features are selected, next to their scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensift.metrics import StabilityEstimate
 from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, new_figure, tidy
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import ModeNames, plain
 from tensift.plotting._panels import Panels
 from tensift.plotting._score_map import ScoreMapDisplay
 
@@ -25,10 +25,10 @@ _PART_TITLE: dict[str, Any] = {"fontsize": "medium", "color": "0.25", "ha": "lef
 
 
 class StabilityDisplay:
-    """A map of selection probabilities beside the score map, and all probabilities in order.
+    """The score map, a map of selection probabilities, and all probabilities in order.
 
     Features whose probability reaches the threshold are outlined in images and coloured in the
-    curve. The dashed line is the threshold, the dotted one what every feature would have if
+    curve. The dashed line is the threshold. The dotted line is the probability of every feature if
     features were drawn at random.
 
     Parameters
@@ -38,13 +38,13 @@ class StabilityDisplay:
     scores : array-like of the same shape, optional
         The scores on all samples.
     threshold : float, default=0.75
-        From where on features are selected.
+        Features with at least this probability are stable.
     stability : StabilityEstimate, optional
         The index and its interval.
     n_kept : float, optional
         How many features a resample keeps; by default the sum of the probabilities.
     title : str, optional
-        A line above all; by default how many features are selected, and the index.
+        The title of the figure; by default how many features are stable, and the index.
     dims : sequence of str, optional
         The names of the modes of features.
     coords : mapping of str to array-like, optional
@@ -121,7 +121,7 @@ class StabilityDisplay:
             place.suptitle(name, x=_margin(place), **_PART_TITLE)
             draw(place.subplots())
         figure.suptitle(
-            self._headline() if self.title is None else self.title,
+            self._headline() if self.title is None else plain(self.title),
             x=_margin(figure),
             ha="left",
             fontweight="bold",
@@ -199,7 +199,7 @@ class StabilityDisplay:
 
 
 def _outline(ax: Axes, mask: NDArray[np.bool_]) -> None:
-    """Lines around the cells of an image that are marked, where they meet those that are not."""
+    """Lines between marked cells of an image and the others."""
     padded = np.pad(mask, 1)
     rows, columns = np.nonzero(padded[1:, 1:-1] != padded[:-1, 1:-1])
     lines = [((c - 0.5, r - 0.5), (c + 0.5, r - 0.5)) for r, c in zip(rows, columns, strict=True)]

@@ -1,7 +1,7 @@
-"""A selection as one HTML file that needs nothing else: to look at, to try, to send on."""
+"""Write a selection as one HTML file that works on its own, to explore and to share."""
 
 from tensift.report._alternatives import make_alternatives
-from tensift.report._code import Source
+from tensift.report._code import Source, option_texts
 from tensift.report._cut import ScoreCut, suggest_cut
 from tensift.report._report import make_report, write_report
 
@@ -10,6 +10,7 @@ __all__ = [
     "Source",
     "make_alternatives",
     "make_report",
+    "option_texts",
     "suggest_cut",
     "write_report",
 ]

@@ -1,4 +1,4 @@
-"""The same selector under other orientations and transforms."""
+"""The same selector under other orientations and bases."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from collections.abc import Sequence
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tensift.selectors import STPCASelector
+from tensift.stpca import STPCASelector
 
 __all__ = ["make_alternatives"]
 
-# Slices times the cube of their size: seconds for each transform.
+# The number of slices times the cube of their size; about a second of work for each basis.
 _MOST_WORK = 2e9
 
 
 def make_alternatives(
-    selector: STPCASelector, transforms: Sequence[str] = ("identity", "dct", "eigen")
+    selector: STPCASelector, bases: Sequence[str] = ("identity", "dct", "eigen")
 ) -> dict[str, STPCASelector]:
-    """Copies of a selector for every orientation and some transforms, all else as it is.
+    """Copy a selector for every orientation and some bases; other parameters stay the same.
 
     Parameters
     ----------
     selector : STPCASelector
-        A fitted selector; its own setting is not among the copies.
-    transforms : sequence of str, default=("identity", "dct", "eigen")
-        The transforms, each taken along all other modes.
+        A fitted selector. Its own orientation and basis are not among the copies.
+    bases : sequence of str, default=("identity", "dct", "eigen")
+        The bases. Each is used for all other modes.
 
     Returns
     -------
     dict of str to STPCASelector
-        Selectors that are not fitted, by what sets them apart. None for samples of one mode.
-        Orientations that would take much longer than the selector's own are left out: those of
-        modes with very many indices.
+        Selectors that are not fitted yet, named by orientation and basis. Empty for samples with
+        one mode. Orientations that would take much longer than the selector's own are left out,
+        which are those of very long modes.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def make_alternatives(
     """
     if not isinstance(selector, STPCASelector):
         raise TypeError(
-            "selector must be a fitted STPCASelector, which has orientations and transforms; got "
+            "selector must be a fitted STPCASelector, which has orientations and bases; got "
             f"{type(selector).__name__}"
         )
     check_is_fitted(selector)
@@ -58,9 +58,9 @@ def make_alternatives(
     most = max(work[selector.orientation_], _MOST_WORK)
     made = {}
     for orientation in range(len(sizes)):
-        for transform in transforms:
-            same = orientation == selector.orientation_ and own == {transform}
+        for basis in bases:
+            same = orientation == selector.orientation_ and own == {basis}
             if work[orientation] <= most and not same:
-                copy = clone(selector).set_params(orientation=orientation, transform=transform)
-                made[f"orientation {orientation}, {transform}"] = copy
+                copy = clone(selector).set_params(orientation=orientation, basis=basis)
+                made[f"orientation {orientation}, {basis}"] = copy
     return made

@@ -1,4 +1,4 @@
-"""What goes into the page: one dict that JSON can hold."""
+"""Collect the content of the page in one dict, for JSON."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._namespace import to_numpy
+from tensift._utils.namespace import to_numpy
 from tensift._version import __version__
 from tensift.comparison import SelectorComparison
 from tensift.datasets import TensorDataset
-from tensift.plotting._names import ModeNames
+from tensift.plotting import ModeNames
 from tensift.report._code import Source
 from tensift.report._encoding import encode_samples
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
-from tensift.selectors import TensorSelector
+from tensift.selection import TensorSelector
 from tensift.stability import StabilitySelection
 
 __all__ = ["Content", "build_content"]
 
-# Of the whole page, as far as the number of samples can see to it.
+# The size of the whole page; the number of samples is chosen to reach it.
 _TARGET_BYTES = 720_000
-_OF_THE_PAGE_ITSELF = 90_000
+_BYTES_OF_TEMPLATE = 90_000
 
 
 class Content(TypedDict):
-    """All that the page knows."""
+    """The content of the page."""
 
     title: str
     version: str
@@ -49,7 +49,7 @@ def build_content(
     title: str | None,
     source: Source,
 ) -> Content:
-    """Check that the parts belong together, and put them into one dict."""
+    """Check that the parts belong together, and collect them in one dict."""
     shape, mode = _features(selector, comparison)
     selector = None if selector is None else selector.to_numpy()
     dataset = _dataset(to_numpy(data), shape)
@@ -65,13 +65,13 @@ def build_content(
         _check_stability(stability, shape if mode is None else (shape[mode],))
         views.append(view_of_stability(stability, source))
     if not views:
-        raise ValueError("comparison has no method that succeeded, so there is nothing to show")
+        raise ValueError("no method of comparison succeeded, so there is nothing to show")
     views[0]["name"] = views[0]["name"] or _own_name(selector)
     names = ModeNames(shape, dataset.dims, dataset.coords)
     geometry = _geometry(names, mode, _scores(selector, comparison))
     used = sum(len(v["scores"]["values"]) + len(v["ranking"]["values"]) for v in views)
     channel, trace = geometry["mode"], geometry["trace"]
-    budget = _TARGET_BYTES - _OF_THE_PAGE_ITSELF - used
+    budget = _TARGET_BYTES - _BYTES_OF_TEMPLATE - used
     return Content(
         title=title or dataset.name or "Selected features",
         version=__version__,
@@ -87,14 +87,14 @@ def build_content(
 def _features(
     selector: TensorSelector | None, comparison: SelectorComparison | None
 ) -> tuple[tuple[int, ...], int | None]:
-    """The shape of a sample and the mode of features, on which all must agree."""
+    """Return the shape of a sample and the feature mode, which must be the same everywhere."""
     if comparison is not None and not isinstance(comparison, SelectorComparison):
         raise TypeError(
-            f"comparison must be what compare_selectors returns; got {type(comparison).__name__}"
+            f"comparison must be a result of compare_selectors; got {type(comparison).__name__}"
         )
     if selector is None:
         if comparison is None:
-            raise ValueError("selector must be a fitted selector, or a comparison be given")
+            raise ValueError("selector is None; pass a fitted selector, or a comparison")
         return tuple(comparison.feature_shape), comparison.feature_mode
     if not isinstance(selector, TensorSelector):
         raise TypeError(
@@ -107,8 +107,8 @@ def _features(
         mode,
     ):
         raise ValueError(
-            f"comparison is of features {comparison.feature_shape}, mode "
-            f"{comparison.feature_mode}; selector of {shape}, mode {mode}"
+            f"comparison has samples of shape {comparison.feature_shape} and feature_mode="
+            f"{comparison.feature_mode}, selector has {shape} and {mode}; they must be the same"
         )
     return shape, mode
 
@@ -121,8 +121,8 @@ def _dataset(data: TensorDataset | ArrayLike, shape: tuple[int, ...]) -> TensorD
         data = TensorDataset(array)
     if data.feature_shape != shape or data.n_samples == 0:
         raise ValueError(
-            f"data has {data.n_samples} samples of shape {data.feature_shape}; expected at least "
-            f"one of the shape that was fitted, {shape}"
+            f"data has {data.n_samples} samples of shape {data.feature_shape}; give at least one "
+            f"of the shape that was fitted, {shape}"
         )
     return data
 
@@ -137,31 +137,31 @@ def _check_alternative(
     check_is_fitted(other)
     if (tuple(other.feature_shape_), other._mode_of_features()) != (shape, mode):
         raise ValueError(
-            f"alternatives[{name!r}] selects other features than selector does: samples of shape "
-            f"{tuple(other.feature_shape_)}, mode {other._mode_of_features()}"
+            f"alternatives[{name!r}] has other features than selector: samples of shape "
+            f"{tuple(other.feature_shape_)}, feature_mode={other._mode_of_features()}"
         )
 
 
 def _check_stability(found: StabilitySelection, layout: tuple[int, ...]) -> None:
     if not isinstance(found, StabilitySelection):
         raise TypeError(
-            f"stability must be what stability_selection returns; got {type(found).__name__}"
+            f"stability must be a result of stability_selection; got {type(found).__name__}"
         )
     if found.feature_shape != layout:
         raise ValueError(
-            f"stability is of features {found.feature_shape}, the selection of {layout}; give one "
-            "of the same features"
+            f"stability has features of shape {found.feature_shape}, the selection {layout}; they "
+            "must be the same"
         )
 
 
 def _own_name(selector: TensorSelector | None) -> str:
-    """What tells the selection apart from others: its orientation and transform, if it has them."""
+    """Return a name for the selection: its orientation and basis, if it has them."""
     if selector is None:
         return ""
     parameters = selector.get_params(deep=False)
     if "orientation" not in parameters:
         return type(selector).__name__
-    spec = parameters["transform"]
+    spec = parameters["basis"]
     specs = spec if isinstance(spec, list) else [spec]
     words = [part if isinstance(part, str) else "matrix" for part in specs]
     return f"orientation {selector.orientation_}, {', '.join(words)}"
@@ -175,15 +175,15 @@ def _scores(selector: TensorSelector | None, comparison: SelectorComparison | No
 
 
 def _geometry(names: ModeNames, mode: int | None, scores: NDArray) -> dict[str, Any]:
-    """Which modes are drawn as axes, and what modes and their indices are called.
+    """Choose the modes to draw as axes, and name modes and their indices.
 
-    Images have the two longest modes as axes, traces the longest but that of the channels; any
-    further mode is shown an index at a time, at first where the highest score is.
+    The axes of images are the two longest modes. The axis of traces is the longest mode besides
+    the channels. All other modes are shown one index at a time, first that of the highest score.
     """
     shape = names.shape
     modes = range(len(shape))
     if mode is not None and len(shape) == 1:
-        mode = None  # a vector, whose elements are the indices of its mode
+        mode = None  # in a vector, elements and indices of the mode are the same
     free = [m for m in modes if m != mode]
     longest = sorted(free, key=lambda m: (-shape[m], m))
     axes = sorted(longest[: 2 if mode is None else 1])

@@ -1,4 +1,4 @@
-"""The Python that makes a selection again."""
+"""Write the Python code that repeats a selection."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from typing import Any
 
 import numpy as np
 
-from tensift.selectors import TensorSelector
+import tensift
+from tensift.selection import TensorSelector
+from tensift.solvers import ExactSolver, PaperSolver
 from tensift.stability import StabilitySelection
 
 __all__ = ["Source", "option_texts", "parameter_texts", "selection_code", "stability_code"]
 
 _NO_TEXT = "..."
-# They change nothing of the result.
+# These do not change the result, or the page fills them in.
 _WITHOUT_EFFECT = {"n_features_to_select", "n_jobs", "verbose"}
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where samples come from, for the Python in a report and the facts at its end.
+    """Where the samples come from, for the Python code and the facts in a report.
 
     Parameters
     ----------
     samples : str, default="X"
-        The expression that gives the samples.
+        The Python expression for the samples.
     comparison : str, default="comparison"
-        The expression that gives the comparison.
+        The Python expression for the comparison.
     imports : sequence of str
-        What the expressions need to have imported.
+        The import lines that these expressions need.
     parameters : mapping of str to str
-        Expressions of parameters that have no short text, such as matrices.
+        Python expressions for parameters that are too long to print, such as matrices.
     facts : mapping of str to str
-        What else to write down: the name of a file, its checksum.
+        Other facts to show, such as the name of a file and its checksum.
 
     Examples
     --------
@@ -54,7 +56,7 @@ class Source:
 def parameter_texts(
     selector: TensorSelector, known: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """All parameters as Python would have them; ``...`` where that is no short text."""
+    """Return all parameters as Python code; ``...`` for those that are too long."""
     texts = {name: _text(value) for name, value in selector.get_params(deep=False).items()}
     for name, text in (known or {}).items():
         if texts.get(name) == _NO_TEXT:
@@ -63,7 +65,30 @@ def parameter_texts(
 
 
 def option_texts(selector: TensorSelector, known: Mapping[str, str] | None = None) -> list[str]:
-    """The keyword arguments that differ from the defaults, but for those without effect."""
+    """Return the keyword arguments of a selector that differ from their defaults.
+
+    Parameters that do not affect the result (``n_jobs``, ``verbose``) and the number of features
+    are left out.
+
+    Parameters
+    ----------
+    selector : TensorSelector
+        The selector.
+    known : mapping of str to str, optional
+        Python expressions for parameters that are too long to print, such as matrices.
+
+    Returns
+    -------
+    list of str
+        One ``name=value`` for each.
+
+    Examples
+    --------
+    >>> from tensift import STPCASelector
+    >>> from tensift.report import option_texts
+    >>> option_texts(STPCASelector(20, basis="dct", lam=1.5, n_jobs=2))
+    ["basis='dct'", 'lam=1.5']
+    """
     defaults = inspect.signature(type(selector)).parameters
     return [
         f"{name}={text}"
@@ -73,7 +98,7 @@ def option_texts(selector: TensorSelector, known: Mapping[str, str] | None = Non
 
 
 def selection_code(selector: TensorSelector, source: Source) -> tuple[str, str]:
-    """What comes before and after the number of features in the code of a selection."""
+    """Return the code of a selection, split before and after the number of features."""
     lines = [_import_of(selector), *source.imports, ""]
     options = "".join(f", {option}" for option in option_texts(selector, source.parameters))
     call = f"selector = {type(selector).__name__}(n_features_to_select="
@@ -81,7 +106,7 @@ def selection_code(selector: TensorSelector, source: Source) -> tuple[str, str]:
 
 
 def stability_code(found: StabilitySelection, source: Source) -> tuple[str, str]:
-    """What comes before and after the number of features in the code of a stability selection."""
+    """Return the code of a stability selection, split around the number of features."""
     selector = found.estimator
     texts = parameter_texts(selector)
     options = [f"n_features_to_select={texts[n]}" for n in texts if n == "n_features_to_select"]
@@ -103,14 +128,32 @@ def stability_code(found: StabilitySelection, source: Source) -> tuple[str, str]
 
 
 def _import_of(selector: TensorSelector) -> str:
-    kind = type(selector)
-    module = kind.__module__
-    return f"from {'tensift' if module.startswith('tensift.') else module} import {kind.__name__}"
+    """Return the imports that the code needs: the selector's class, and that of its solver."""
+    kinds = [type(selector)]
+    kinds += [type(v) for v in selector.get_params(deep=False).values() if _is_solver(v)]
+    by_module: dict[str, list[str]] = {}
+    for kind in kinds:
+        by_module.setdefault(_public_module(kind), []).append(kind.__name__)
+    return "\n".join(f"from {home} import {', '.join(sorted(n))}" for home, n in by_module.items())
+
+
+def _public_module(kind: type) -> str:
+    """Return the module from which users import a class."""
+    if kind.__name__ in tensift.__all__ and getattr(tensift, kind.__name__) is kind:
+        return "tensift"
+    parts = kind.__module__.split(".")
+    return ".".join(parts[:2]) if parts[0] == "tensift" else kind.__module__
+
+
+def _is_solver(value: Any) -> bool:
+    return isinstance(value, ExactSolver | PaperSolver)
 
 
 def _text(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
+    if _is_solver(value):
+        return repr(value)
     text = repr(value)
     try:
         ast.literal_eval(text)

@@ -1,4 +1,4 @@
-"""Where the curve of sorted scores bends."""
+"""Find the bend in the curve of sorted scores."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ScoreCut:
     Attributes
     ----------
     count : int
-        How many scores come before the bend.
+        The number of scores before the bend.
     depth : float
-        How far the first score after the bend lies below the straight line from the best score
-        to the worst, as a share of the line's height there: near 0 for scores that fall evenly,
-        1 for two levels.
+        How far the first score after the bend lies below the straight line from the best to the
+        worst score, as a share of the height of the line there. It is near 0 if scores fall
+        evenly, and 1 if there are only two levels.
 
     Examples
     --------
@@ -38,26 +38,27 @@ class ScoreCut:
 
     @property
     def is_sharp(self) -> bool:
-        """Whether a few features more or less would make a difference."""
+        """Whether the cut is clear: a few features more or less would make a difference."""
         return self.depth >= _SHARP
 
 
 def suggest_cut(scores: ArrayLike) -> ScoreCut | None:
-    """Cut where the curve of sorted scores is farthest below the line from its first to its last.
+    """Cut where the curve of sorted scores is farthest below the line from first to last.
 
-    Up to there scores fall faster than on average, from there on more slowly. The rule has no
-    parameter, depends neither on the scale of the scores nor on a constant added to them, and
-    never parts equal scores.
+    Before the cut, scores fall faster than on average; after it, more slowly. The rule has no
+    parameters. It does not change if scores are scaled or a constant is added to them, and it
+    never separates equal scores.
 
     Parameters
     ----------
     scores : array-like
-        One score a feature, in any shape and order.
+        One score per feature, in any shape and order.
 
     Returns
     -------
     ScoreCut or None
-        None if there is no bend: scores are equal, or the curve is nowhere below the line.
+        None if there is no bend, because all scores are equal or the curve is never below the
+        line.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Arrays as short text for the page, and the samples that it shows."""
+"""Encode arrays as short text for the page, and choose the samples to show."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tensift.datasets import TensorDataset
 
 __all__ = ["encode_ranking", "encode_samples", "encode_scores", "rounded"]
 
-_LONGEST_TRACE = 512  # points: more than the page has pixels for
+_LONGEST_TRACE = 512  # points; the page does not have more pixels
 _LEVELS = 255
-_FEWEST_SAMPLES = 4  # however large they are
+_FEWEST_SAMPLES = 4  # show at least these, however large they are
 _WITHOUT_EXTREMES = 0.995
 
 
 def encode_scores(scores: NDArray) -> dict[str, Any]:
-    """Scores as shares of the largest, in single precision, and that largest."""
+    """Encode scores as shares of the largest in single precision, with that largest."""
     flat = np.asarray(scores, dtype=float).ravel()
     largest = float(np.abs(flat).max()) or 1.0
     return {"scale": largest, "values": _base64(flat / largest, "<f4")}
 
 
 def encode_ranking(ranking: NDArray) -> dict[str, Any]:
-    """Indices of features in as many bytes as they need."""
+    """Encode feature indices, in two or four bytes each."""
     size = 2 if len(ranking) <= 2**16 else 4
     return {"bytes": size, "values": _base64(np.asarray(ranking), f"<u{size}")}
 
@@ -34,7 +34,7 @@ def encode_ranking(ranking: NDArray) -> dict[str, Any]:
 def encode_samples(
     dataset: TensorDataset, channel_mode: int | None, trace_mode: int | None, budget: int
 ) -> dict[str, Any]:
-    """As many samples as fit into a number of characters, evenly chosen, in 256 levels."""
+    """Encode as many samples as the budget (in characters) allows, evenly chosen, in 256 levels."""
     shape = list(dataset.feature_shape)
     step = 1
     if trace_mode is not None:
@@ -50,8 +50,8 @@ def encode_samples(
     complex_ = np.iscomplexobj(shown)
     shown = (np.abs(shown) if complex_ else shown).astype(float)
     if not np.isfinite(shown).all():
-        raise ValueError("data must be finite; found NaN or infinity in the samples to be shown")
-    # Halves: the difference of two large numbers may be infinite.
+        raise ValueError("data must be finite; found NaN or infinity in the samples to show")
+    # Halve values, because the difference of two very large numbers may overflow.
     shown /= 2
     within = tuple(range(1, shown.ndim))
     if channel_mode is None:
@@ -77,7 +77,7 @@ def encode_samples(
 
 
 def _comparable_traces(shown: NDArray, channel_axis: int) -> NDArray:
-    """Traces around zero in units of their channel's spread, so that one scale fits them all."""
+    """Centre traces and divide them by their channel's spread, so that one scale fits all."""
     within = tuple(a for a in range(1, shown.ndim) if a != channel_axis)
     shown = shown - shown.mean(axis=within, keepdims=True)
     largest = np.abs(shown).max(axis=(0, *within), keepdims=True)
@@ -87,12 +87,12 @@ def _comparable_traces(shown: NDArray, channel_axis: int) -> NDArray:
 
 
 def _label(value: Any) -> str:
-    """A class, without the decimals that files give to whole numbers."""
+    """Return a label as text, without the decimals that files add to whole numbers."""
     return f"{value:g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
 def rounded(value: float) -> float | None:
-    """A number with six digits, None for NaN."""
+    """Round a number to six digits; None for NaN."""
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 

@@ -1,4 +1,4 @@
-"""One HTML file from the template, the style, the scripts and the content."""
+"""Build one HTML file from the template, the style, the scripts and the content."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tensift.report._build import Content
 
 __all__ = ["assemble_page", "embedded_json"]
 
-# In the order in which they are run.
+# In the order in which they run.
 _SCRIPTS = ("data.js", "paint.js", "pictures.js", "curve.js", "tables.js", "sections.js", "main.js")
 _IN_JSON = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def assemble_page(content: Content) -> str:
-    """The page, which refers to nothing outside itself and runs no script but its own."""
+    """Return the page. It loads nothing from outside and runs no script but its own."""
     style = _read("report.css")
     script = '"use strict";\n(() => {\n' + "\n".join(map(_read, _SCRIPTS)) + "})();\n"
     policy = (
@@ -33,13 +33,13 @@ def assemble_page(content: Content) -> str:
         "content": embedded_json(content),
         "script": script,
     }
-    # Split once, so that nothing inserted is ever taken for a place to insert at.
+    # Split the template once, so that markers in the content are never replaced.
     pieces = _read("report.html").split("@@")
     return "".join(parts[p] if i % 2 else p for i, p in enumerate(pieces))
 
 
 def embedded_json(content: object) -> str:
-    """JSON that cannot end the element it stands in, whatever names it holds."""
+    """Return JSON that cannot end the element around it, whatever names it contains."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character, escaped in _IN_JSON.items():
         text = text.replace(character, escaped)
@@ -52,5 +52,5 @@ def _read(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """The hash by which the page's own policy knows an inline element."""
+    """Return the hash by which the page's security policy allows an inline element."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

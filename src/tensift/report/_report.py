@@ -1,4 +1,4 @@
-"""The report of a selection, as text or as a file."""
+"""Make the report of a selection, as text or as a file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
+from tensift._utils.temporary import write_whole
 from tensift.comparison import SelectorComparison
 from tensift.datasets import TensorDataset
 from tensift.report._build import build_content
 from tensift.report._code import Source
 from tensift.report._page import assemble_page
-from tensift.selectors import TensorSelector
+from tensift.selection import TensorSelector
 from tensift.stability import StabilitySelection
 
 __all__ = ["make_report", "write_report"]
@@ -29,29 +30,29 @@ def make_report(
     title: str | None = None,
     source: Source | None = None,
 ) -> str:
-    """A selection as one HTML page that needs nothing but a browser.
+    """Return a selection as one HTML page that needs only a browser.
 
-    The page has the score map, the kept features over samples, the score curve with a suggestion
-    where to cut, certificates of the slices and a table of features, all for any number of
-    features, which the reader sets. It is complete in itself: no network, no other file.
+    The page shows the score map, the kept features on samples, the score curve with a suggested
+    cut, certificates of the slices and a table of features. The reader can change the number of
+    features. The page needs no network and no other file.
 
     Parameters
     ----------
     selector : TensorSelector or None
-        A fitted selector. None: the methods of the comparison are shown.
+        A fitted selector. If None, the page shows the methods of the comparison.
     data : TensorDataset, or array-like of shape (n, d_1, ..., d_m) or (n, d)
-        The samples. As many are in the page as keep it small, evenly chosen; the page says how
-        many. A dataset's names of modes and of indices along them are used.
+        The samples. The page contains some of them, evenly chosen so that it stays small, and
+        says how many. If a dataset names its modes and their indices, the page uses these names.
     comparison : SelectorComparison, optional
-        What `compare_selectors` found on the same data.
+        The result of `compare_selectors` on the same data.
     alternatives : mapping of str to TensorSelector, optional
-        Fitted selectors to stand beside it, such as those of `make_alternatives`.
+        Other fitted selectors to show, such as those of `make_alternatives`.
     stability : StabilitySelection, optional
-        What `stability_selection` found on the same data.
+        The result of `stability_selection` on the same data.
     title : str, optional
-        The headline; by default the name of the dataset.
+        The headline. By default the name of the dataset.
     source : Source, optional
-        Where the samples come from, for the Python that makes the selection again.
+        Where the samples come from, for the Python code that repeats the selection.
 
     Returns
     -------
@@ -89,12 +90,12 @@ def write_report(
     title: str | None = None,
     source: Source | None = None,
 ) -> None:
-    """Write the page of `make_report` to a file, which appears whole or not at all.
+    """Write the page of `make_report` to a file. If it fails, no partial file remains.
 
     Parameters
     ----------
     path : path-like
-        The file; one that is there is replaced.
+        The file. An existing file is replaced.
     selector, data, comparison, alternatives, stability, title, source
         As in `make_report`.
 
@@ -119,16 +120,4 @@ def write_report(
         title=title,
         source=source,
     )
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(None, "it is a folder")
-        try:
-            partial.write_text(page, encoding="utf-8", newline="\n")
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}") from None
+    write_whole(Path(path), lambda stream: stream.write(page.encode()))

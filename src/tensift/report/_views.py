@@ -1,4 +1,4 @@
-"""One selection as the page takes it: scores, an order, a cut, code and certificates."""
+"""One selection for the page: scores, order, cut, code and certificates."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from tensift.comparison import SelectorComparison
 from tensift.report._code import Source, parameter_texts, selection_code, stability_code
 from tensift.report._cut import suggest_cut
 from tensift.report._encoding import encode_ranking, encode_scores, rounded
-from tensift.selectors import STPCASelector, TensorSelector, list_selectors, rank_features
+from tensift.rivals import list_selectors
+from tensift.selection import TensorSelector, rank_features
+from tensift.solvers import ExactSolver, PaperSolver
 from tensift.stability import StabilitySelection
+from tensift.stpca import STPCASelector
 
 __all__ = ["View", "view_of_method", "view_of_selector", "view_of_stability"]
 
@@ -22,8 +25,8 @@ _MOST_SLICES = 1000
 class View(TypedDict):
     """A selection that the page can show.
 
-    ``fitted`` is the number of features it was made for, ``caveat`` what to know of it under
-    another number; ``code`` what comes before and after the number in Python.
+    ``fitted`` is the number of features for which it was made, ``caveat`` a warning for other
+    numbers, ``code`` the Python code before and after the number.
     """
 
     name: str
@@ -41,14 +44,14 @@ class View(TypedDict):
 
 
 def view_of_selector(name: str, kind: str, selector: TensorSelector, source: Source) -> View:
-    """A fitted selector."""
+    """Return the view of a fitted selector."""
     scores = np.asarray(selector.scores_, dtype=float)
     return View(
         name=name,
         kind=kind,
         orientation=int(selector.orientation_) if isinstance(selector, STPCASelector) else None,
         scores=encode_scores(scores),
-        ranking=encode_ranking(selector.ranking_),
+        ranking=encode_ranking(selector.order_),
         zeros=int(np.count_nonzero(scores == 0)),
         fitted=int(selector.get_support().sum()),
         cut=_cut(scores),
@@ -60,7 +63,7 @@ def view_of_selector(name: str, kind: str, selector: TensorSelector, source: Sou
 
 
 def view_of_method(method: str, found: SelectorComparison, source: Source) -> View:
-    """A method of a comparison, which keeps the order of the selected features only."""
+    """Return the view of a compared method, of which only the selected features are ordered."""
     features = np.asarray(found.features[method])
     scores = np.asarray(found.scores[method], dtype=float)
     ranking = rank_features(scores)
@@ -76,8 +79,8 @@ def view_of_method(method: str, found: SelectorComparison, source: Source) -> Vi
         zeros=int(np.count_nonzero(scores == 0)),
         fitted=len(features),
         cut=_cut(scores),
-        caveat=f"The comparison kept {len(features)} features of each method; beyond them, "
-        "features are in the order of their scores.",
+        caveat=f"The comparison selected {len(features)} features with each method. Further "
+        "features are sorted by score.",
         code=["\n".join(lines), "]"],
         parameters={},
         certificates=None,
@@ -85,7 +88,7 @@ def view_of_method(method: str, found: SelectorComparison, source: Source) -> Vi
 
 
 def view_of_stability(found: StabilitySelection, source: Source) -> View:
-    """Features by how often resamples keep them, at first those that are selected."""
+    """Return the view of a stability selection: features by how often resamples keep them."""
     shares = found.probabilities
     count = len(found.selected)
     return View(
@@ -97,7 +100,7 @@ def view_of_stability(found: StabilitySelection, source: Source) -> View:
         zeros=int(np.count_nonzero(shares == 0)),
         fitted=max(1, count),
         cut=None,
-        caveat=f"The threshold of {found.threshold:.0%} is reached by {count} features.",
+        caveat=f"{count} features reach the threshold of {found.threshold:.0%}.",
         code=list(stability_code(found, source)),
         parameters=parameter_texts(found.estimator, source.parameters),
         certificates=None,
@@ -112,29 +115,37 @@ def _cut(scores: NDArray[np.float64]) -> dict[str, Any] | None:
 
 
 def _caveat(selector: TensorSelector, scores: NDArray[np.float64]) -> str | None:
-    """Why another number of features may need a fit of its own."""
+    """Return why another number of features may need another fit, if it does."""
     counted = {info.selector for info in list_selectors() if info.counted}
     if type(selector) in counted:
         return (
-            f"The scores of {type(selector).__name__} depend on the number of features; another "
-            "number needs a fit of its own."
+            f"The scores of {type(selector).__name__} depend on the number of features. Fit again "
+            "for another number."
         )
     if selector.selection == "diverse":
         return (
-            f"The first {selector.n_features_} features were picked so that they do not repeat one "
-            "another; the others are ordered by what they would gain next. To have more of them "
-            "picked, fit with the larger number."
+            f"The first {selector.n_features_} features were picked so that they do not repeat "
+            "each other. The rest are sorted by what each would add to them. To pick more, fit "
+            "again with a larger number."
         )
-    if getattr(selector, "solver", None) == "exact" and np.any(scores == 0):
+    if _solver_name(selector) == "exact" and np.any(scores == 0):
         return (
-            "Features with a score of zero are ordered by where they enter as the penalties go "
-            "down, most finely up to the number fitted."
+            "Features with a score of zero are sorted by the penalty at which their score becomes "
+            "positive. The order is fine up to the fitted number and coarse after it."
         )
     return None
 
 
+def _solver_name(selector: TensorSelector) -> str:
+    """Return the name of the solver, or of the class if the method has no solvers."""
+    solver = getattr(selector, "solver", type(selector).__name__)
+    if isinstance(solver, ExactSolver | PaperSolver):
+        return "exact" if isinstance(solver, ExactSolver) else "paper"
+    return str(solver)
+
+
 def _certificates(selector: TensorSelector) -> dict[str, Any] | None:
-    """How the optimisation of every slice ended; the worst slices where there are too many."""
+    """Return how the solver ended on every slice, or on the worst ones if there are many."""
     if not hasattr(selector, "objective_") or not hasattr(selector, "n_iter_"):
         return None
     objective = np.atleast_1d(np.asarray(selector.objective_, dtype=float))
@@ -149,7 +160,7 @@ def _certificates(selector: TensorSelector) -> dict[str, Any] | None:
     worst = np.argsort(-(steps if gap is None else gap), kind="stable")[:_MOST_SLICES]
     shown = np.sort(worst)
     return {
-        "solver": getattr(selector, "solver", type(selector).__name__),
+        "solver": _solver_name(selector),
         "total": len(objective),
         "shape": shape,
         "slices": shown.tolist(),

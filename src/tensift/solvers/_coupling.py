@@ -1,4 +1,4 @@
-"""How slices hang together when what is penalised lies in the original domain."""
+"""The link between slices when the penalty is on entries of the original domain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.gram import Orientation
+from tensift.moments import Orientation
 
 __all__ = ["Coupling"]
 
@@ -18,19 +18,19 @@ __all__ = ["Coupling"]
 class Coupling:
     """The unitary map between kept slices, ``(p', ...)``, and the original domain, ``(p, ...)``.
 
-    It is the transforms of an orientation divided by the roots of their unitary factors, so a
-    Gram tensor that goes with it is that of the data divided by `scale`.
+    It applies the transforms of an orientation, divided by the square roots of their unitary
+    factors. Use it with the Gram tensor of the data divided by `scale`.
 
     Parameters
     ----------
     orientation : Orientation
-        Its transforms have to be unitary up to a factor.
+        Its transforms must be unitary up to a factor.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tensift.algebra import make_transforms
-    >>> from tensift.gram import Orientation
+    >>> from tensift.moments import Orientation
     >>> from tensift.solvers import Coupling
     >>> coupling = Coupling(Orientation((3, 4), 0, make_transforms("dft", [4])))
     >>> coupling.scale, coupling.weights
@@ -53,12 +53,12 @@ class Coupling:
 
     @cached_property
     def scale(self) -> float:
-        """What the transforms multiply norms by."""
+        """The factor by which the transforms multiply norms."""
         return math.sqrt(self.orientation.unitary_factor or 0.0)
 
     @property
     def weights(self) -> NDArray[np.intp]:
-        """How many slices each kept one stands for, ``(p',)``."""
+        """How many slices each kept slice represents, ``(p',)``."""
         return self.orientation.multiplicity
 
     def to_original(self, slices: NDArray) -> NDArray:
@@ -81,7 +81,7 @@ class Coupling:
     def reach(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
         """The largest moduli in the original domain, ``(p, ...)``, of slices with given moduli.
 
-        ``sum_j |M[j, h]| sizes[j]``: what phases that agree at ``h`` attain.
+        They are ``sum_j |M[j, h]| sizes[j]``, reached when the phases of all slices agree at ``h``.
         """
         values = self._unfolded(self.orientation.expand(sizes))
         for axis, transform in enumerate(self.orientation.transforms):
@@ -90,7 +90,7 @@ class Coupling:
         return values.reshape(self.orientation.n_slices, *sizes.shape[1:]) / self.scale
 
     def phases(self, position: int) -> NDArray:
-        """Phases of the kept slices that agree at one `position` of the original domain."""
+        """Phases for which the kept slices add up at one `position` of the original domain."""
         unit = np.zeros((self.orientation.n_slices, 1))
         unit[position] = 1
         column = self.to_slices(unit)[:, 0]

@@ -1,4 +1,4 @@
-"""The penalties above which nothing is left of any slice."""
+"""The smallest penalties at which the optimum of every slice is zero."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from tensift._namespace import device_of, is_complex, is_device_array, namespace_of
-from tensift._stacks import diagonal_of, hermitian_part
-from tensift.gram._tensor import GramTensor
+from tensift._utils.namespace import is_complex, is_device_array, namespace_of
+from tensift.moments import GramTensor
 from tensift.solvers import on_device
+from tensift.solvers._algebra import Algebra, HostAlgebra, algebra_of
 from tensift.solvers._problem import column_norms
 from tensift.solvers._projection import psd_part
 
@@ -19,7 +17,6 @@ __all__ = ["CriticalPenalties", "critical_penalties"]
 
 _WEIGHT, _RELAXATION = 0.3, 1.9
 _CHECK_EVERY = 10
-_TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -29,10 +26,10 @@ class CriticalPenalties:
     Attributes
     ----------
     lam : float
-        With no other penalty, a larger lam leaves nothing of any slice, and one smaller by a few
-        parts in ten thousand leaves something.
+        If eta is zero and lam is larger than this, every optimum is zero. If lam is smaller by a
+        few parts in ten thousand, some optimum is not.
     eta : float
-        The same for eta.
+        The same for eta if lam is zero.
 
     Examples
     --------
@@ -50,23 +47,23 @@ def critical_penalties(
 ) -> CriticalPenalties:
     """Find the smallest penalties under which the optimum of every slice is zero.
 
-    ``A = 0`` is optimal if some ``G`` with columns of norm at most ``lam`` has a Hermitian part
-    of at least ``2 S - eta I``. So the critical eta is twice the largest eigenvalue of ``S``, and
-    the critical lam the least possible length of the longest column of such a ``G`` for
-    ``eta = 0``. The latter is bracketed: every such ``G`` bounds it from above, and every
-    ``A >= 0`` from below, by ``Tr(2 S A) / ||A||_{2,1}``.
+    ``A = 0`` is optimal if there is a ``G`` with columns of norm at most ``lam`` and with
+    ``herm(G) >= 2 S - eta I``. So the critical eta is twice the largest eigenvalue of ``S``. The
+    critical lam, for ``eta = 0``, is the smallest possible length of the longest column of such a
+    ``G``. It lies between two bounds: every such ``G`` gives an upper bound, and every ``A >= 0``
+    gives the lower bound ``Tr(2 S A) / ||A||_{2,1}``.
 
-    Under both penalties the optimum is zero wherever ``lam / critical + eta / critical >= 1``:
-    shares of the two multipliers that prove it for one penalty alone prove it together.
+    Under both penalties the optimum is zero if ``lam / critical + eta / critical >= 1``, because
+    the matching mixture of the two multipliers proves it.
 
     Parameters
     ----------
     gram : GramTensor
         The Gram matrices ``S``.
     tol : float
-        The width of the bracket, as a share of the value. Its upper end is returned.
+        Stop when the bounds differ by at most this share. The upper bound is returned.
     max_iter : int
-        Steps at most.
+        Largest number of steps.
 
     Returns
     -------
@@ -75,7 +72,7 @@ def critical_penalties(
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import critical_penalties
     >>> critical_penalties(GramTensor(np.diag([9.0, 1.0])[None], thin=False))
     CriticalPenalties(lam=18.0, eta=18.0)
@@ -94,9 +91,9 @@ def critical_penalties(
 
 
 def bounds_of_critical(gram: GramTensor) -> CriticalPenalties:
-    """The critical eta, and a bound from above of the critical lam: twice the longest column.
+    """The critical eta, and an upper bound of the critical lam: twice the longest column of ``S``.
 
-    They take one product and the largest eigenvalue, of the smaller side of thin factors.
+    This is cheap: one product and the largest eigenvalue, for thin factors in the smaller order.
     """
     factor = gram.array
     xp = namespace_of(factor)
@@ -113,15 +110,16 @@ def bounds_of_critical(gram: GramTensor) -> CriticalPenalties:
 def _longest_column(
     matrices: Any, tol: float, max_iter: int, psd_part: Callable[[Any], Any]
 ) -> float:
-    """The least length of the longest column of G with ``herm(G) >= matrices``, over all slices.
+    """How short the longest column of a G with ``herm(G) >= matrices`` can be; largest slice.
 
-    The alternating direction method on two copies of G: in one the longest column is shortened,
-    the other is made feasible. Its multiplier is the ``A`` of the lower bound. Slices that
-    cannot be the largest any more are left out.
+    This is the alternating direction method on two copies of G: one gets shorter columns, the
+    other is made feasible. Their multiplier is the ``A`` of the lower bound. Slices that can no
+    longer be the largest are dropped.
     """
-    xp = namespace_of(matrices)
-    upper = xp.max(column_norms(matrices), axis=1)
-    lower = xp.max(_real(diagonal_of(matrices)), axis=1)
+    algebra = algebra_of(matrices)
+    xp = algebra.xp
+    upper = xp.max(algebra.column_norms(matrices), axis=1)
+    lower = xp.max(algebra.diagonal(matrices), axis=1)
     feasible, dual = matrices, xp.zeros_like(matrices)
     for step in range(1, max_iter + 1):
         if step % _CHECK_EVERY == 1:
@@ -129,55 +127,32 @@ def _longest_column(
                 break
             (wanted,) = xp.nonzero(upper > xp.max(lower))
             upper, lower, matrices, feasible, dual = (
-                xp.take(part, wanted, axis=0) for part in (upper, lower, matrices, feasible, dual)
+                algebra.take(part, wanted) for part in (upper, lower, matrices, feasible, dual)
             )
         short = feasible - dual
-        short = short - _onto_ball(short, 1 / _WEIGHT)
+        short = short - _onto_ball(algebra, short, 1 / _WEIGHT)
         free = _RELAXATION * short + (1 - _RELAXATION) * feasible + dual
-        middle = hermitian_part(free)
+        middle = algebra.hermitian_part(free)
         feasible = free - middle + matrices + psd_part(middle - matrices)
         dual = free - feasible
-        upper = xp.minimum(upper, xp.max(column_norms(feasible), axis=1))
-        gain = -_inner(matrices, dual)
-        size = xp.sum(column_norms(dual), axis=1)
-        lower = xp.maximum(lower, gain / xp.clip(size, min=_tiny(size)))
+        upper = xp.minimum(upper, xp.max(algebra.column_norms(feasible), axis=1))
+        gain = -algebra.inner(matrices, dual)
+        size = xp.sum(algebra.column_norms(dual), axis=1)
+        lower = algebra.larger(lower, gain / algebra.at_least(size, algebra.tiny))
     return float(xp.max(upper))
+
+
+def _onto_ball(algebra: Algebra | HostAlgebra, matrices: Any, radius: float) -> Any:
+    """The nearest matrices whose column norms sum to at most `radius`."""
+    norms = algebra.column_norms(matrices)
+    count = algebra.arange(norms.shape[1]) + 1
+    excess = (algebra.running_sum(algebra.descending(norms)) - radius) / count
+    # All norms are cut by the same amount. If the k largest stay above zero, it is their excess
+    # over the radius divided by k, and this is largest for the right k.
+    cut = algebra.at_least(algebra.xp.max(excess, axis=1), 0.0)[:, None]
+    shares = algebra.at_least(norms - cut, 0.0) / algebra.at_least(norms, algebra.tiny)
+    return matrices * shares[:, None, :]
 
 
 def _real(values: Any) -> Any:
     return namespace_of(values).real(values) if is_complex(values) else values
-
-
-def _tiny(values: Any) -> float:
-    return float(namespace_of(values).finfo(values.dtype).smallest_normal)
-
-
-def _inner(one: Any, other: Any) -> Any:
-    """Real inner products of matrices."""
-    if is_device_array(one):
-        xp = namespace_of(one)
-        return xp.sum(_real(xp.conj(one) * other if is_complex(one) else one * other), axis=(1, 2))
-    return np.einsum("pij,pij->p", one.conj(), other).real
-
-
-def _onto_ball(matrices: Any, radius: float) -> Any:
-    """The nearest matrices whose column norms sum to at most `radius`."""
-    norms = column_norms(matrices)
-    if is_device_array(norms):
-        return _onto_ball_on_device(matrices, norms, radius)
-    descending = -np.sort(-norms, axis=1)
-    excess = (np.cumsum(descending, axis=1) - radius) / np.arange(1, norms.shape[1] + 1)
-    last = np.count_nonzero(descending > excess, axis=1) - 1
-    cut = np.maximum(excess[np.arange(len(norms)), last], 0)[:, None]
-    return matrices * (np.maximum(norms - cut, 0) / np.maximum(norms, _TINY))[:, None, :]
-
-
-def _onto_ball_on_device(matrices: Any, norms: Any, radius: float) -> Any:
-    xp = namespace_of(norms)
-    descending = xp.sort(norms, axis=1, descending=True)
-    count = xp.arange(1, norms.shape[1] + 1, dtype=norms.dtype, device=device_of(norms))
-    excess = (xp.cumulative_sum(descending, axis=1) - radius) / count
-    # The cut is the excess of the last column above it, which is the largest of all.
-    cut = xp.clip(xp.max(excess, axis=1, keepdims=True), min=0.0)
-    shrunk = xp.clip(norms - cut, min=0.0) / xp.clip(norms, min=_tiny(norms))
-    return matrices * xp.astype(shrunk[:, None, :], matrices.dtype)

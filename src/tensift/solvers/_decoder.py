@@ -1,16 +1,16 @@
-"""The decoder of sparse PCA given its encoder: the nearest orthonormal columns."""
+"""The best decoder of sparse PCA for a given encoder: the nearest orthonormal columns."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, first_peak, squared_modulus
+from tensift._utils.stacks import adjoint, first_peak, squared_modulus
 from tensift.solvers._coupling import Coupling
 
 __all__ = ["best_decoder", "polar_factor"]
 
-_DEPENDENT = 1e-8  # of a row's length: less left of it gives no direction of its own
+_DEPENDENT = 1e-8  # a row that loses all but this share of its length gives no new direction
 
 
 def polar_factor(matrices: NDArray) -> NDArray:
@@ -31,11 +31,11 @@ def best_decoder(
     images : ndarray of shape (p, q, k)
         ``S Q``.
     dead : ndarray of bool, shape (p, k)
-        Which columns of ``Q`` are zero. Their decoders do not count, so they are placed where an
-        entry of the encoder is pulled hardest away from zero: along the longest row of what is
-        left of ``S``. A component that can come back then does.
+        Which columns of ``Q`` are zero. Their decoders do not change the objective. They are
+        placed along the longest row of the rest of ``S``, where some entry of the encoder is
+        pulled away from zero most strongly. So a component comes back if it can.
     coupling : Coupling or None
-        For entries that are penalised in the original domain.
+        Given if the penalty is on entries of the original domain.
     """
     decoder = polar_factor(images)
     if not dead.any():
@@ -58,7 +58,7 @@ def _hardest_pull(gram: NDArray, taken: NDArray, coupling: Coupling | None) -> N
         position, best = np.unravel_index(first_peak(reach), reach.shape)
         row, phases = np.full(len(gram), best), coupling.phases(int(position))[:, None]
     slices = np.arange(len(gram))
-    # Where the samples span nothing else, any direction does: the one least taken.
+    # If the samples span no other direction, take the unit vector that is covered least.
     length = np.sqrt(squared_modulus(gram).sum(axis=2).max(axis=1))
     spent = sizes[slices, row] <= _DEPENDENT * length
     free = 1 - squared_modulus(taken).sum(axis=2)
@@ -66,7 +66,7 @@ def _hardest_pull(gram: NDArray, taken: NDArray, coupling: Coupling | None) -> N
     vectors = (
         np.where(spent[:, None], np.eye(gram.shape[1])[row], rows[slices, row].conj()) * phases
     )
-    for _ in range(2):  # twice is enough for orthogonality to rounding
+    for _ in range(2):  # twice: once is not orthogonal to full precision
         vectors = vectors - (taken @ (adjoint(taken) @ vectors[:, :, None]))[:, :, 0]
         vectors = vectors / np.sqrt(squared_modulus(vectors).sum(axis=1, keepdims=True))
     return vectors

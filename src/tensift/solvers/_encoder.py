@@ -1,4 +1,4 @@
-"""The encoder of sparse PCA given its decoder: a convex problem, split into two easy ones."""
+"""The encoder of sparse PCA for a given decoder: a convex problem, split into two easy ones."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, squared_modulus
-from tensift.gram import GramTensor
+from tensift._utils.stacks import adjoint, squared_modulus
+from tensift.moments import GramTensor
 from tensift.solvers._coupling import Coupling
 
 __all__ = ["Encoder", "EncoderProblems", "dual_norm", "inner", "penalty"]
 
 _TINY, _EPS = np.finfo(float).tiny, np.finfo(float).eps
 _SPLITTINGS, _TRIALS, _RELAXATION = 10, 6, 1.6
-_WEIGHT, _LEAST = 0.01, 1e-6  # of the largest eigenvalue: to begin with, and at least
-_ROUNDING = 1e-15  # of the trace
-_FLOOR = 1e-9  # of the trace: gaps are not measured against less, where rounding would show
+_WEIGHT, _LEAST = 0.01, 1e-6  # first and smallest weight, as shares of the largest eigenvalue
+_ROUNDING = 1e-15  # a share of the trace
+_FLOOR = 1e-9  # a share of the trace: gaps relative to less would show rounding
 
 
 @dataclass
 class Encoder:
-    """Encoders ``Q`` of a stack of slices, and the decoders ``U`` they belong to.
+    """Encoders ``Q`` of a stack of slices, and their decoders ``U``.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Encoder:
 class EncoderProblems:
     """``min  Tr((U - Q)^H S (U - Q)) + ridge ||Q||_F^2 + lam pen(Q)`` over ``Q``, slice by slice.
 
-    Coupled slices are one problem. Its sums count a slice as often as it stands for.
+    Coupled slices form one problem. Its sums count a kept slice as often as it occurs.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class EncoderProblems:
     sparsity : {"entries", "features", "components"}
         What the penalty adds up: moduli of entries, norms of rows, or norms of columns.
     coupling : Coupling, optional
-        The map to the domain whose entries are penalised.
+        The map to the domain in which entries are penalised.
     """
 
     def __init__(
@@ -83,7 +83,8 @@ class EncoderProblems:
         self.matrices = gram.dense()
         largest = gram.spectrum[0].max(axis=1)
         largest = largest if coupling is None else largest.max(keepdims=True)
-        # The largest curvature of the squares, and the weight that splitting gives to agreement.
+        # The largest curvature of the quadratic part, and the weight of the constraint that both
+        # copies agree.
         self.stiffness = np.where(largest > 0, largest, 1.0)[:, None, None]
         self.weight = _WEIGHT * self.stiffness
         self.trace = self.total(gram.trace())
@@ -106,7 +107,7 @@ class EncoderProblems:
         return Encoder(decoder, captured, sparse, slices, decoder_image - image)
 
     def to_slices(self, sparse: NDArray) -> NDArray:
-        """Values in the domain of the penalty, in the transform domain."""
+        """From the domain of the penalty to the transform domain."""
         return sparse if self.coupling is None else self.coupling.to_slices(sparse)
 
     def value(self, encoder: Encoder) -> NDArray[np.float64]:
@@ -114,7 +115,7 @@ class EncoderProblems:
         return self.trace - encoder.captured + self._misfit(encoder)
 
     def relative_gap(self, encoder: Encoder) -> NDArray[np.float64]:
-        """How far above the optimum for its decoder an encoder can be, by the objective.
+        """An upper bound of how far an encoder is above the best one, as a share of the objective.
 
         With ``D^H D = S + ridge I``, the encoder problem is a lasso on rows ``D`` and targets
         ``y``. Its residual ``rho`` is feasible for the dual once it is scaled by ``s`` such that
@@ -124,7 +125,7 @@ class EncoderProblems:
         floor = np.maximum(_FLOOR * self.trace, _TINY)
         gradient = encoder.residual - self.ridge * encoder.slices
         if self.lam == 0:
-            # Nothing is feasible but the optimum, which is known: so is the distance from it.
+            # Only the optimum is feasible for the dual, but here it is explicit: so is the gap.
             values, vectors = self.gram.spectrum
             curvature = np.maximum((values + self.ridge)[:, :, None], _TINY)
             gap = self.total(inner(rotated := adjoint(vectors) @ gradient, rotated / curvature))
@@ -137,7 +138,7 @@ class EncoderProblems:
         square = inner(encoder.decoder - encoder.slices, encoder.residual)
         square = self.total(square + self.ridge * inner(encoder.slices, encoder.slices))
         product = self.total(inner(encoder.decoder, encoder.residual))
-        # Neither quotient may overflow where an encoder is exact.
+        # Neither quotient may overflow for an exact encoder.
         scale = product / np.maximum(square, _EPS * np.abs(product) + _TINY)
         largest = self.lam / np.maximum(size, _EPS * self.lam)
         scale = np.clip(scale, -largest, largest)
@@ -147,16 +148,17 @@ class EncoderProblems:
     def improved(self, encoder: Encoder) -> Encoder:
         """A better encoder for the same decoder, by alternating directions.
 
-        The squares are minimised in the eigenbasis of ``S``, however ill-conditioned; the penalty
-        in its own domain. This need not descend at once, so a problem goes on until it has. If
-        that takes too long, it takes a proximal gradient step, which always does.
+        One copy minimises the quadratic part in the eigenbasis of ``S``, which works even if ``S``
+        is ill-conditioned. The other copy minimises the penalty in its own domain. The first steps
+        may raise the objective, so each problem continues until it is lower. If that takes too
+        long, it makes a proximal gradient step, which never raises it.
         """
         values, vectors = self.gram.spectrum
         vectors_adjoint = adjoint(vectors)
         image = self.matrices @ encoder.decoder
         gradient = self.to_original(encoder.residual - self.ridge * encoder.slices)
         sparse = encoder.sparse
-        # At the optimum the gradient is the multiplier, so no other has to be remembered.
+        # At the optimum the gradient is the multiplier, so none is stored between calls.
         slack = (gradient - self._shrunk(gradient, self.lam / 2)) / self.weight
         ceiling = self.value(encoder) + _ROUNDING * self.trace
         result, waiting = encoder, np.ones(len(ceiling), dtype=bool)
@@ -168,7 +170,7 @@ class EncoderProblems:
                 free = _RELAXATION * middle + (1 - _RELAXATION) * sparse + slack
                 previous, sparse = sparse, self._shrunk(free, self.lam / (2 * self.weight))
                 slack = free - sparse
-            # A larger weight keeps the two copies together, a smaller one lets them move.
+            # A larger weight holds the two copies together, a smaller one lets them move.
             apart, moved = self._size(middle - sparse), self._size(sparse - previous)
             factor = np.where(apart > 3 * moved, 2.0, np.where(moved > 3 * apart, 0.5, 1.0))
             old = self.weight
@@ -186,7 +188,7 @@ class EncoderProblems:
         return self.choose(waiting, self._with(encoder, safe), result)
 
     def choose(self, wanted: NDArray[np.bool_], first: Encoder, second: Encoder) -> Encoder:
-        """The first encoder of the problems that are wanted, the second of the others."""
+        """The first encoder for the wanted problems, the second for the others."""
         if wanted.all():
             return first
         if self.coupling is None and wanted.any():
@@ -200,7 +202,7 @@ class EncoderProblems:
         return np.sqrt(squares if self.coupling is None else squares.sum(keepdims=True))
 
     def _shrunk(self, values: NDArray, by: NDArray | float) -> NDArray:
-        """Take `by` off the modulus of every entry, or off the norm of every row."""
+        """Reduce the modulus of every entry, or the norm of every row, by `by`."""
         if self.sparsity == "features":
             size = np.sqrt(squared_modulus(values).sum(axis=2, keepdims=True))
         elif np.iscomplexobj(values):
@@ -210,7 +212,7 @@ class EncoderProblems:
         return values * (np.maximum(size - by, 0) / np.maximum(size, _TINY))
 
     def to_original(self, slices: NDArray) -> NDArray:
-        """Values in the transform domain, in the domain of the penalty."""
+        """From the transform domain to the domain of the penalty."""
         return slices if self.coupling is None else self.coupling.to_original(slices)
 
     def _with(self, encoder: Encoder, sparse: NDArray) -> Encoder:
@@ -234,7 +236,7 @@ def inner(first: NDArray, second: NDArray) -> NDArray[np.float64]:
 
 
 def penalty(encoders: NDArray, sparsity: str) -> NDArray[np.float64]:
-    """The sum that is penalised, for every slice ``(p, q, k)``."""
+    """The penalty of every slice ``(p, q, k)``."""
     if sparsity == "entries":
         return np.abs(encoders).sum(axis=(1, 2))
     axis = 2 if sparsity == "features" else 1

@@ -1,4 +1,4 @@
-"""The minimum of the stated problem, with a proof of optimality for every slice."""
+"""The minimum of the stated problem, with a proof for every slice of how close it is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of, eigh, frobenius_norm, hermitian_part
-from tensift.solvers._diagonal import DiagonalProblems, best_multiple
+from tensift._utils.stacks import adjoint, diagonal_of, eigh, frobenius_norm, hermitian_part
+from tensift.solvers._algebra import HOST
+from tensift.solvers._diagonal import DiagonalProblems
+from tensift.solvers._formulas import (
+    best_multiple,
+    column_weights,
+    cut_to_support,
+    is_closed,
+    kept_shares,
+    parts_of_value,
+    scaling_of,
+)
 from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._solution import Solution
 from tensift.solvers._start import Start
@@ -19,10 +29,9 @@ from tensift.solvers._workers import map_slices
 __all__ = ["solve_exact", "solve_exact_block"]
 
 _RELAXATION = 1.5
-_SMALLEST_COLUMN = 3e-3  # a share of the largest, below which columns are weighted alike
-_SOFTER = 0.7  # columns are weighted by this times lam / norm once weights differ
-_NEW_METRICS = {6, *(24 * 2**k for k in range(20))}  # steps after which the metric is made anew
-_CHECK_ALL_BEFORE = 7  # then every other step
+_SOFTER = 0.7  # once columns have different weights: this times lam / norm
+_NEW_METRICS = {6, *(24 * 2**k for k in range(20))}  # steps after which the metric is renewed
+_CHECK_ALL_BEFORE = 7  # check the gap at every step before this one, then at every other
 _BALANCE_EVERY, _BALANCE, _BALANCE_BY, _BALANCE_UNTIL = 3, float(np.log(3.0)), 1.6, 200
 _TINY = np.finfo(float).tiny
 
@@ -38,12 +47,15 @@ def solve_exact(
 ) -> Solution:
     """Minimise every slice problem to a certified relative duality gap.
 
-    Douglas and Rachford's splitting into three parts: the quadratic, the column norms and the
-    cone. The quadratic step is explicit in the eigenbasis of ``S``. What makes it fast is the
-    metric: a column of norm ``a`` is weighted by ``lam / a``, the curvature of its norm, and the
-    cone, which congruences leave as it is, is entered after scaling by the fourth root of the
-    quadratic's curvature. The multipliers are feasible for the dual after every step, so the
-    certificate costs no extra problem: `Solution.dual` is a bound that no operator can go below.
+    The method is Douglas-Rachford splitting into three parts: the quadratic, the column norms and
+    the cone. The quadratic step is explicit in the eigenbasis of ``S``. The metric makes it fast:
+
+    - A column of norm ``a`` has the weight ``lam / a``, the curvature of its norm.
+    - Operators are projected onto the cone after scaling both sides by the fourth root of the
+      quadratic's curvature. Such a congruence maps the cone to itself.
+
+    After every step the multipliers are feasible for the dual problem, so the certificate needs no
+    extra problem: no operator has an objective below `Solution.dual`.
 
     Parameters
     ----------
@@ -53,10 +65,10 @@ def solve_exact(
         A slice is done when its gap, ``objective - bound``, is at most this share of the
         objective.
     max_iter : int
-        Steps at most; the start counts as one.
+        Largest number of steps; the start counts as one.
     start : Solution, optional
-        Of the same slices under other penalties. A slice starts from there if its objective is
-        lower than at the best operator that has the eigenvectors of ``S``.
+        The solution of the same slices under other penalties. A slice starts from it if its
+        objective is lower there than at the best operator with the eigenvectors of ``S``.
     n_jobs : int or None
         Threads over slices; None means 1, -1 means all cores. The result does not depend on it.
     callback : callable, optional
@@ -65,12 +77,12 @@ def solve_exact(
     Returns
     -------
     Solution
-        With `dual`; the objective's path is that of the best operator so far.
+        It has a `dual`. Its `objective_path` is that of the best operator so far.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import SliceProblems, solve_exact
     >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
     >>> solution = solve_exact(SliceProblems(gram, lam=2.0, eta=1.0))
@@ -96,12 +108,12 @@ def solve_exact_block(
 
 
 class _Splitting:
-    """The state of the method for a stack of slices; those that are done leave it.
+    """The state of the method for a stack of slices; finished slices leave it.
 
-    `sparse_in` and `conic_in` are the variables of the iteration: shrinking the columns of one
-    and projecting the other onto the cone gives two copies of the operator, and what is taken
-    away are their multipliers. The first lives in the original basis, the second in `basis`, the
-    eigenbasis of ``S + ridge I + diag(weights) / 2``, and scaled.
+    `sparse_in` and `conic_in` are the variables of the iteration. Shrinking the columns of the
+    first, and projecting the second onto the cone, gives two copies of the operator. What these
+    two operations take away are the multipliers. `sparse_in` is in the original basis. `conic_in`
+    is in `basis`, the eigenbasis of ``S + ridge I + diag(weights) / 2``, and scaled by `scaling`.
     """
 
     def __init__(self, problems: DiagonalProblems, start: Start) -> None:
@@ -109,8 +121,8 @@ class _Splitting:
         dtype = problems.vectors.dtype
         self.problems = problems
         self.balance = np.full(n_slices, 2.0)
-        weights = _column_weights(problems.lam, start.norms).mean(axis=1)[:, None]
-        values = problems.values + problems.ridge[:, None] + weights / 2
+        weights = column_weights(HOST, problems.lam, start.norms).mean(axis=1)[:, None]
+        values = problems.values + problems.ridge + weights / 2
         self._set_metric(np.repeat(weights, size, axis=1), values, problems.vectors)
         self.turn: NDArray | None = None  # from `basis` to the eigenbasis of S, if they differ
         self.pull = np.zeros(problems.vectors.shape, dtype)
@@ -119,12 +131,14 @@ class _Splitting:
         slope = problems.rotate(hermitian_part(start.gradient)) + problems.gradient(start.rotated)
         self.sparse_in = start.operators + start.gradient / weights[:, :, None]
         self.conic_in = self.scaling * start.rotated - slope / self.lift
-        self.project = TrackedProjection(n_slices, size, dtype, start.positive)
+        # The start is diagonal: its positive eigenvalues are where the pull is positive.
+        positive = np.where(start.nonzero, np.count_nonzero(problems.pull > 0, axis=1), 0)
+        self.project = TrackedProjection(n_slices, size, dtype, positive)
         self._shrink()
         self.conic = self.project(self.conic_in)
         self.best = np.zeros_like(self.pull)
         # A = 0 is feasible, and no part of the objective can be negative.
-        self.objective = problems.values.sum(axis=1)
+        self.objective = problems.trace
         self.bound = np.zeros(n_slices)
         self.multiple = np.ones(n_slices)
 
@@ -137,17 +151,17 @@ class _Splitting:
         for step in range(1, max_iter + 1):
             if step > 1:
                 self._step()
-            # By the number of steps alone, so that a slice does not depend on its company.
+            # The choice depends on the step only: a slice must not depend on others in its stack.
             if step < _CHECK_ALL_BEFORE or step % 2 == 0 or step == max_iter:
                 self._certify()
-                closed = self.objective - self.bound <= tol * np.abs(self.objective)
+                closed = is_closed(self.objective, self.bound, tol)
             done = closed if step < max_iter else np.ones_like(closed)
             path.append(np.full(n_slices, np.nan))
-            path[-1][active] = self.objective * self.problems.unit
+            path[-1][active] = self.objective * self.problems.unit[:, 0]
             if done.any():
                 finished = active[done]
                 operators[finished] = self.best[done]
-                dual[finished] = (self.bound * self.problems.unit)[done]
+                dual[finished] = (self.bound * self.problems.unit[:, 0])[done]
                 converged[finished] = closed[done]
                 if done.all():
                     break
@@ -180,18 +194,17 @@ class _Splitting:
         self.conic = self.project(self.conic_in)
 
     def _shrink(self) -> None:
-        norms = np.maximum(column_norms(self.sparse_in), _TINY)
-        self.kept = np.maximum(0, 1 - self.problems.lam[:, None] / self.weights / norms)
+        self.kept = kept_shares(HOST, self.sparse_in, self.weights, self.problems.lam)
 
     def _sparse(self) -> NDArray:
         return self.sparse_in * self.kept[:, None, :]
 
     def _gradient(self) -> NDArray:
-        """The multiplier of the column norms: no column is longer than lam."""
+        """The multiplier of the column norms; its columns have norms of at most lam."""
         return self.sparse_in * (self.weights * (1 - self.kept))[:, None, :]
 
     def _certify(self) -> None:
-        """Improve the best operator and the best bound by what the last step gave."""
+        """Update the best operator and the best bound with the results of the last step."""
         problems = self.problems
         multipliers = adjoint(self.basis) @ hermitian_part(self._gradient()) @ self.basis
         multipliers -= self.lift * (self.conic - self.conic_in)
@@ -203,24 +216,23 @@ class _Splitting:
         operators = self.basis @ rotated @ adjoint(self.basis)
         support = self.kept > 0
         some = np.flatnonzero(~support.all(axis=1))
-        if len(some):  # rows and columns that are zero in one copy are made so in the other
-            operators[some] *= support[some, :, None] & support[some, None, :]
-            rotated[some] = adjoint(self.basis[some]) @ operators[some] @ self.basis[some]
+        if len(some) == len(support):
+            operators, rotated = cut_to_support(HOST, operators, self.basis, support)
+        elif len(some):  # nothing is cut from the other slices
+            operators[some], rotated[some] = cut_to_support(
+                HOST, operators[some], self.basis[some], support[some]
+            )
         norms = column_norms(operators)
-        # T is the metric less the weights.
-        quadratic = np.einsum("pij,pij,pi->p", rotated.conj(), rotated, self.spectrum).real
-        quadratic -= np.sum(self.weights * norms**2, axis=1) / 2
-        linear = np.einsum("pij,pij->p", self.pull.conj(), rotated).real
-        linear -= problems.lam * norms.sum(axis=1)
-        # The best multiple of the operator is explicit.
-        self.multiple, value = best_multiple(quadratic, linear)
-        value += problems.values.sum(axis=1)
+        fit = HOST.inner(self.pull, rotated)
+        parts = parts_of_value(HOST, rotated, norms, self.spectrum, fit, problems.lam, self.weights)
+        self.multiple, value = best_multiple(HOST, *parts)
+        value += problems.trace
         better = value <= self.objective
         self.objective = np.where(better, value, self.objective)
         self.best[better] = operators[better] * self.multiple[better, None, None]
 
     def _balance(self) -> None:
-        """Weigh the cone anew where the copies are far apart or hardly move."""
+        """Change the weight of the cone where the copies are far apart or hardly move."""
         ratio = _log_ratio(self.conic_step, self.conic)
         ratio -= _log_ratio(self.conic - self.conic_before, self.conic_in - self.conic)
         factor = np.where(ratio > _BALANCE, _BALANCE_BY, 1.0)
@@ -230,15 +242,15 @@ class _Splitting:
         self.conic_in = self.conic + (self.conic_in - self.conic) / factor[:, None, None]
 
     def _renew_metric(self) -> None:
-        """Weigh every column by its present norm, and take the best multiple of both copies."""
+        """Weight every column by its present norm, and take the best multiple of both copies."""
         problems, old = self.problems, self.basis
         factor = np.where(self.multiple > 0, np.clip(self.multiple, 0.2, 5), 1.0)[:, None, None]
         sparse, gradient = factor * self._sparse(), self._gradient()
         conic = old @ (factor * self.conic / self.scaling) @ adjoint(old)
         dual = old @ (self.lift * (self.conic - self.conic_in)) @ adjoint(old)
 
-        weights = _SOFTER * _column_weights(problems.lam, column_norms(sparse))
-        sizes = problems.values + problems.ridge[:, None]
+        weights = _SOFTER * column_weights(HOST, problems.lam, column_norms(sparse))
+        sizes = problems.values + problems.ridge
         metric = (problems.vectors * sizes[:, None, :]) @ adjoint(problems.vectors)
         diagonal_of(metric)[...] += weights / 2
         values, basis = eigh(metric)
@@ -256,8 +268,7 @@ class _Splitting:
 
     def _set_metric(self, weights: NDArray, values: NDArray, basis: NDArray) -> None:
         self.weights, self.spectrum, self.basis = weights, values, basis
-        root = np.sqrt(np.sqrt(values))
-        self.scaling = root[:, :, None] * root[:, None, :]
+        self.scaling = scaling_of(HOST, values)
         self._set_balance()
 
     def _set_balance(self) -> None:
@@ -273,12 +284,6 @@ class _Splitting:
                 value.keep(mask)
             elif value is not None:
                 setattr(self, name, value[mask])
-
-
-def _column_weights(lam: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The curvature of the column norms, ``lam / norm``, bounded and never zero."""
-    largest = np.maximum(norms.max(axis=1, keepdims=True), 0.1)
-    return lam[:, None] / np.maximum(norms, _SMALLEST_COLUMN * largest) + 1e-10
 
 
 def _log_ratio(one: NDArray, other: NDArray) -> NDArray[np.float64]:

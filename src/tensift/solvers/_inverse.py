@@ -5,28 +5,28 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of
+from tensift._utils.stacks import adjoint, diagonal_of
 
 __all__ = ["inverse_of_definite"]
 
 _SMALL = 8  # order of the triangles that are inverted row by row
-_FEW_ELEMENTS = 10_000  # in all matrices, up to which calls cost more than what they do
+_FEW_ELEMENTS = 10_000  # in all matrices: for so few, the overhead of calls is the larger cost
 
 
 def inverse_of_definite(matrices: NDArray) -> NDArray:
     """Invert Hermitian positive definite matrices ``(p, q, q)`` by their Cholesky factors.
 
-    Products of a stack run near the speed of the machine, factorisations of small matrices far
-    from it, so the triangles are inverted by halves. Unlike Schur complements of the matrices
-    themselves, that is as accurate as a linear solve.
+    The triangles are inverted by halves, because products of stacks are fast and factorisations
+    of small matrices are slow. This is as accurate as a linear solve; Schur complements of the
+    matrices themselves would not be.
     """
     if matrices.shape[-1] <= _SMALL or matrices.size <= _FEW_ELEMENTS:
         return np.linalg.inv(matrices)
     triangle = _inverse_of_triangle(np.linalg.cholesky(matrices))
     half = triangle.shape[-1] // 2
     if half <= 2 * _SMALL:
-        # A copy: NumPy takes the product of an array with its own transpose for a rank-k
-        # update, which is slower for small matrices.
+        # The copy hides from NumPy that this is an array times its own transpose. NumPy would use
+        # a rank-k update, which is slower for small matrices.
         return np.ascontiguousarray(adjoint(triangle)) @ triangle
     upper, corner, lower = (
         triangle[:, :half, :half],
@@ -67,7 +67,7 @@ def _inverse_of_triangle(lower: NDArray) -> NDArray:
 
 
 def _with_unit_diagonal(matrices: NDArray, size: int) -> NDArray:
-    """Matrices filled up to a larger order, with ones on the new part of the diagonal."""
+    """Matrices padded to a larger order, with ones on the new part of the diagonal."""
     filled = np.zeros((len(matrices), size, size), matrices.dtype)
     old = matrices.shape[-1]
     filled[:, :old, :old] = matrices

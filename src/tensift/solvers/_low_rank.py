@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of
+from tensift._utils.stacks import adjoint, diagonal_of
 
 __all__ = ["LowRank"]
 
 
 @dataclass(frozen=True)
 class LowRank:
-    """A stack of Hermitian matrices ``A = R^H C R`` of order ``q`` and rank ``r`` at most.
+    """A stack of Hermitian matrices ``A = R^H C R`` of order ``q`` and rank at most ``r``.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class LowRank:
 
     @classmethod
     def of_eigenpairs(cls, pairs: Sequence[tuple[NDArray[np.float64], NDArray]]) -> LowRank:
-        """Matrices with these eigenvalues ``(r_j,)`` and eigenvectors ``(q, r_j)``, else zero."""
+        """Matrices with these nonzero eigenvalues ``(r_j,)`` and eigenvectors ``(q, r_j)``."""
         rank = max(1, *(len(values) for values, _ in pairs))
         size = len(pairs[0][1])
         rows = np.zeros((len(pairs), rank, size), pairs[0][1].dtype)
@@ -88,7 +88,7 @@ class LowRank:
     def inner(
         self, matrices: NDArray, *, thin: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``Tr(A S)`` and ``Tr(A S A)`` with Hermitian matrices ``S``, or thin factors of them."""
+        """``Tr(A S)`` and ``Tr(A S A)`` for Hermitian matrices ``S``, or for their thin factors."""
         images = self.rows @ matrices
         inner = images @ adjoint(images if thin else self.rows)
         inner = inner.conj()

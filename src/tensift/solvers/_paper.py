@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of, hermitian_part
-from tensift.gram._tensor import GramTensor
+from tensift._utils.stacks import adjoint, diagonal_of, hermitian_part
+from tensift.moments import GramTensor
 from tensift.solvers._inverse import inverse_of_definite
 from tensift.solvers._low_rank import LowRank
 from tensift.solvers._problem import SliceProblems, column_norms
@@ -23,9 +23,9 @@ from tensift.solvers._workers import map_slices
 
 __all__ = ["solve_paper", "solve_paper_block"]
 
-_Penalty: TypeAlias = float | NDArray[np.float64]  # of all slices, or of each
+_Penalty: TypeAlias = float | NDArray[np.float64]  # one for all slices, or one for each
 
-_THIN = 0.4  # a share of the order up to which factors are cheaper than matrices
+_THIN = 0.4  # factors are cheaper than matrices up to this share of the order
 
 
 def solve_paper(
@@ -44,8 +44,8 @@ def solve_paper(
     """Run Algorithm 1 of the paper on every slice, as the authors' program does.
 
     Each step takes the unconstrained minimiser of the reweighted quadratic (equation `Update A for
-    STPCA-MP`) and projects it onto the cone. This is fast and ranks features well, but it is not
-    a descent method for the stated problem and stops somewhat above its optimum.
+    STPCA-MP`) and projects it onto the cone. This is fast and ranks features well. But the
+    objective of the stated problem can rise, and the iteration stops somewhat above its optimum.
 
     Parameters
     ----------
@@ -54,20 +54,21 @@ def solve_paper(
     ridge : float
         Added to the diagonal of the matrix that is inverted, the paper's ``epsilon``.
     smoothing : float
-        Under the root of the weights (equation `W`): machine epsilon in the program, 1e-2 in the
-        text.
+        Added under the square root of the weights (equation `W`): machine epsilon in the program,
+        1e-2 in the text.
     tol : float
-        A slice stops when its objective changes by less than this between steps,
+        A slice stops when its objective changes by less than this in one step.
     relative : bool
-        or, if true, by less than this share of the objective.
+        Whether `tol` is a share of the objective.
     max_iter : int
-        Steps at most.
+        Largest number of steps.
     watch_conjugate : bool
-        Stop by the objective at the conjugate of the operators, a slip of the program that
-        matters for complex slices only. The objectives returned are those of the operators.
+        Let the objective at the conjugate of the operators decide when to stop. The program does
+        this by mistake; it matters for complex slices only. The returned objectives are those of
+        the operators.
     start : Solution, optional
-        Of the same slices, whose column norms give the first weights. The default is half the
-        identity. The iteration may then end elsewhere, in fewer steps or more.
+        A solution of the same slices. Its column norms give the first weights, in place of those
+        of half the identity. The iteration may then end elsewhere, after fewer or more steps.
     n_jobs : int or None
         Threads over slices; None means 1, -1 means all cores. The result does not depend on it.
     callback : callable, optional
@@ -80,7 +81,7 @@ def solve_paper(
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import SliceProblems, solve_paper
     >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
     >>> solution = solve_paper(SliceProblems(gram, lam=2.0, eta=1.0), ridge=1e-3)
@@ -111,7 +112,7 @@ def solve_paper_block(
     max_iter: int,
     watch_conjugate: bool,
 ) -> Solution:
-    """Step a stack of slices together, in this thread; a slice leaves when it has converged."""
+    """Step a stack of slices together, in this thread; converged slices leave the stack."""
     gram = problems.gram
     n_slices, size = gram.n_slices, gram.size
     wide = WideProjection(n_slices) if is_wide(gram) else None
@@ -138,7 +139,7 @@ def solve_paper_block(
             current = _from_equal_weights(*first_spectrum, weights, problems.eta)
         elif wide is not None:
             current = wide.parts(problems.gram.array, weights, problems.eta)
-        elif gram.thin:  # fewer samples than features leave few positive eigenvalues
+        elif gram.thin:  # with fewer samples than features, few eigenvalues are positive
             current = low_rank_psd_part(_unconstrained(problems, weights))
         else:
             current = tracked.parts(_unconstrained(problems, weights))
@@ -201,7 +202,7 @@ def _objective(
 
 
 def _column(penalty: _Penalty) -> _Penalty:
-    """A penalty of every slice, so that it goes with ``(p, q)``."""
+    """A penalty in a shape that broadcasts with ``(p, q)``."""
     return penalty[:, None] if isinstance(penalty, np.ndarray) else penalty
 
 
@@ -223,8 +224,9 @@ def _unconstrained(problems: SliceProblems, weights: NDArray[np.float64]) -> NDA
     shifted = gram.array.copy()
     diagonal_of(shifted)[...] += weights
     inverse = inverse_of_definite(shifted)
-    # S (S + D)^-1 = I - D (S + D)^-1: off the diagonal the Hermitian part is a scaling of the
-    # inverse. On it the left side is taken, which does not cancel where columns have collapsed.
+    # S (S + D)^-1 = I - D (S + D)^-1. Off the diagonal, the Hermitian part is the inverse with
+    # scaled entries. On the diagonal, the left side is used: it has no cancellation where columns
+    # have collapsed.
     fitted = np.einsum("pij,pij->pi", gram.array, inverse.conj()).real
     diagonal = fitted - half_eta * diagonal_of(inverse).real
     half = -(weights + half_eta) / 2

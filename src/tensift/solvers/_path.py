@@ -1,4 +1,4 @@
-"""All slices over a grid of penalties: warm starts, threads, and a file to go on from."""
+"""All slices over a grid of penalties, with warm starts, threads and a file to resume from."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from threading import Event, Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift._checkpoint import Checkpoint, fingerprint
-from tensift.gram import GramTensor
+from tensift._utils.checkpoint import Checkpoint, fingerprint
+from tensift.moments import GramTensor, Stack, blocks_of
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
-from tensift.solvers._workers import Stack, blocks_of, run_tasks
+from tensift.solvers._workers import run_tasks
 
 __all__ = ["PathRows", "PathSolution", "solve_path", "solve_row"]
 
 
 @dataclass(frozen=True)
 class PathSolution:
-    """What is kept of the solutions of ``p`` slices at every cell of a grid: no operators.
+    """Norms and certificates of ``p`` slices at every cell of a grid; operators are not kept.
 
     Attributes
     ----------
     norms : ndarray of shape (n_lams, n_etas, p, q)
         Column norms of the operators.
     objective, dual, dual_gap : ndarray of shape (n_lams, n_etas, p)
-        The objective of every slice, its proven lower bound, and how far above it the objective
-        can be at most, as a share of it. NaN for solvers that prove none.
+        The objective of every slice, its proven lower bound, and the gap between them as a share
+        of the objective. Bound and gap are NaN if the solver proves none.
     n_iter : ndarray of int, shape (n_lams, n_etas, p)
-        Steps.
+        Number of steps.
     converged : ndarray of bool, shape (n_lams, n_etas, p)
         Whether the stopping rule was met before the steps ran out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import PathSolution
     >>> blank = PathSolution.blank(5, 3, GramTensor(np.eye(4)[None], thin=False))
     >>> blank.norms.shape
@@ -55,7 +55,7 @@ class PathSolution:
 
     @classmethod
     def blank(cls, n_lams: int, n_etas: int, gram: Stack) -> PathSolution:
-        """One that is still to be filled in."""
+        """A path to fill in later."""
         shape = (n_lams, n_etas, gram.n_slices)
         return cls(
             norms=np.zeros((*shape, gram.size)),
@@ -81,9 +81,9 @@ def solve_path(
 ) -> PathSolution:
     """Solve every slice at every pair of penalties.
 
-    A block of slices under one ``eta`` is a row: it is solved for every ``lam``, the smallest
-    first, each time from the solution before. Rows know nothing of one another, so they can be
-    solved by any thread in any order, today or after an interruption, with the same result.
+    A block of slices under one ``eta`` is a row. It is solved for every ``lam``, the smallest
+    first, each time starting from the previous solution. Rows do not depend on each other, so the
+    result is the same for any thread and any order, also after an interruption.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def solve_path(
     lams, etas : array-like of float
         The grid, in any order.
     solve : callable
-        ``solve(problems, start)`` solves a block of slices in the thread that calls it. `start`
-        is the solution at the last ``lam``, None at the first.
+        ``solve(problems, start)`` solves a block of slices in the calling thread. `start` is the
+        solution at the previous ``lam``, None at the first.
     ridge : float, default=0.0
         The ridge of every problem.
     n_jobs : int or None
@@ -101,11 +101,11 @@ def solve_path(
     callback : callable, optional
         Called with the number of slices solved so far, summed over cells.
     checkpoint : path-like, optional
-        A file for finished rows. If it is there already, its rows are not solved again. It is
-        written every few seconds, at the end, and when anything raises.
+        A file for finished rows. If it exists, its rows are not solved again. It is written every
+        few seconds, at the end, and after an error.
     settings : object, optional
-        Whatever else `solve` depends on, with a ``repr`` that says so: a checkpoint of other
-        settings is refused, as one of another Gram tensor or grid is.
+        Everything else that `solve` depends on. Its ``repr`` must show all of it: a checkpoint
+        with other settings, another Gram tensor or another grid is refused.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def solve_path(
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import solve_exact, solve_path
     >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
     >>> path = solve_path(
@@ -132,7 +132,7 @@ def solve_path(
         checkpoint,
         lambda: fingerprint(gram.array, gram.thin, lams, etas, ridge, settings),
     )
-    # A block keeps what is computed from its Gram matrices until its last row is done.
+    # Rows of a block share one object, which keeps the eigenvectors until its last row is done.
     grams: dict[int, GramTensor] = {}
     lock, stop = Lock(), Event()
     done = rows.n_solved
@@ -173,10 +173,10 @@ def solve_row(
     ridge: float,
     go_on: Callable[[int], bool] = bool,
 ) -> list[dict[str, NDArray]]:
-    """What is kept of the solutions of a block of slices under one ``eta``, for every ``lam``.
+    """Solve a block of slices under one ``eta`` for every ``lam``, each from the solution before.
 
-    Each starts from the one before. `go_on` is told the number of slices after every ``lam`` and
-    may end the row.
+    Returns what a path keeps of each solution. After every ``lam``, `go_on` is called with the
+    number of slices; the row ends if it returns False.
     """
     cells: list[dict[str, NDArray]] = []
     solution = None
@@ -189,20 +189,20 @@ def solve_row(
 
 
 class PathRows:
-    """The rows of a path: which are missing, where they go, and the file that keeps them.
+    """The rows of a path: which ones are missing, where they belong, and the checkpoint file.
 
     Parameters
     ----------
     path : PathSolution
-        To be filled in.
+        The arrays to fill in.
     blocks : list of slice
         The blocks of slices.
     lams : ndarray
-        The grid as it was given. A row goes through it upwards, as in the attribute `lams`.
+        The grid in the given order. A row uses ascending order, as in the attribute `lams`.
     checkpoint : path-like or None
         The file.
     key : callable
-        Gives the fingerprint of all that the path depends on; called if there is a file.
+        Returns the fingerprint of everything that the path depends on. Called if there is a file.
     """
 
     def __init__(
@@ -225,17 +225,17 @@ class PathRows:
 
     @property
     def missing(self) -> list[tuple[int, int]]:
-        """Block and eta of every row that is still to be solved."""
+        """Block and eta of every row that is not solved yet."""
         return [(int(block), int(eta)) for block, eta in np.argwhere(~self._finished)]
 
     @property
     def n_solved(self) -> int:
-        """The number of slices that are solved, summed over cells."""
+        """The number of solved slices, summed over cells."""
         lengths = [block.stop - block.start for block in self._blocks]
         return int(self._finished.sum(axis=1) @ lengths) * len(self.lams)
 
     def store(self, row: tuple[int, int], cells: list[dict[str, NDArray]]) -> bool:
-        """Fill in a row; says whether it was the last of its block."""
+        """Fill in a row; return whether it was the last one of its block."""
         block, eta = row
         for lam, cell in zip(self._ascending, cells, strict=True):
             for name, values in cell.items():
@@ -247,7 +247,7 @@ class PathRows:
 
     @contextmanager
     def written_in_the_end(self) -> Iterator[None]:
-        """Write the file when all is done, or when anything raises."""
+        """Write the file at the end, also after an error."""
         try:
             yield
         except BaseException as error:
@@ -255,7 +255,7 @@ class PathRows:
                 try:
                     self._kept.write()
                 except OSError as failure:
-                    error.add_note(f"the last finished rows are lost: {failure}")
+                    error.add_note(f"the last finished rows could not be saved: {failure}")
             raise
         if self._kept is not None:
             self._kept.write()

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._namespace import is_complex, is_device_array, namespace_of
-from tensift._stacks import squared_modulus
-from tensift.gram._tensor import GramTensor
+from tensift._utils.namespace import is_complex, is_device_array, namespace_of
+from tensift._utils.stacks import squared_modulus
+from tensift.moments import GramTensor
 
 __all__ = ["SliceProblems"]
 
 
 @dataclass(frozen=True)
 class SliceProblems:
-    """One convex problem a slice (equation `STPCA-MP: matrix form`).
+    """One convex problem for each slice (equation `STPCA-MP: matrix form`).
 
     ``min  Tr((I - A) S (I - A)^H) + ridge ||A||_F^2 + lam ||A||_{2,1} + eta Tr(A)`` over Hermitian
     ``A >= 0``, where ``||A||_{2,1}`` sums the Euclidean norms of the columns.
@@ -27,15 +27,15 @@ class SliceProblems:
     gram : GramTensor
         The Gram matrices ``S``.
     lam, eta : float or ndarray of shape (p,)
-        Weights of the column norms and of the trace, for all slices or for each. Arrays are of
-        the kind of the Gram matrices.
+        Weights of the column norms and of the trace: one for all slices, or one for each. Arrays
+        must be of the same kind as the Gram matrices.
     ridge : float, default=0.0
-        Weight of the squares. The paper adds it to its update, not to its objective.
+        Weight of ``||A||_F^2``. The paper adds it to its update, not to its objective.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import SliceProblems
     >>> problems = SliceProblems(GramTensor(np.eye(2)[None], thin=False), lam=1.0, eta=0.5)
     >>> float(problems.value(np.eye(2)[None])[0])
@@ -75,7 +75,7 @@ class SliceProblems:
         return loss + self.lam * norms.sum(axis=1) + self.eta * trace
 
     def _value_on_device(self, operators: Any, reconstructed: Any, norms: Any) -> Any:
-        """The same for device arrays."""
+        """The same for device arrays; on the host, NumPy's own functions are faster."""
         xp = namespace_of(operators)
         if self.gram.thin:
             loss = _inner(reconstructed, reconstructed - 2 * self.gram.array)

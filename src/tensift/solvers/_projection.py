@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tensift._stacks import adjoint, diagonal_of, eigh, take
+from tensift._utils.stacks import adjoint, diagonal_of, eigh, take
 
 __all__ = ["is_positive_definite", "low_rank_psd_part", "psd_part"]
 
 
 def psd_part(matrices: NDArray) -> NDArray:
-    """Nearest positive semidefinite matrix of each Hermitian matrix in a stack.
+    """The nearest positive semidefinite matrix to each Hermitian matrix in a stack.
 
-    Matrices that a Cholesky factorisation shows to be positive definite are returned as they
-    are; the others lose their negative eigenvalues.
+    A matrix with a Cholesky factorisation is positive definite and is returned as it is. The
+    negative eigenvalues of the others are set to zero.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def psd_part(matrices: NDArray) -> NDArray:
 
 
 def low_rank_psd_part(matrices: NDArray) -> NDArray:
-    """The same where few eigenvalues are positive: LAPACK is asked for no others."""
+    """The same for matrices with few positive eigenvalues: LAPACK computes only those."""
     result = np.empty_like(matrices)
     for matrix, part in zip(matrices, result, strict=True):
         values, vectors = linalg.eigh(
@@ -55,14 +55,14 @@ def low_rank_psd_part(matrices: NDArray) -> NDArray:
 
 def is_positive_definite(matrices: NDArray) -> NDArray[np.bool_]:
     """Which Hermitian matrices of a stack have a Cholesky factorisation."""
-    # A positive diagonal is necessary and settles most indefinite matrices without LAPACK.
+    # The diagonal must be positive. This rules out most indefinite matrices without LAPACK.
     definite = np.all(diagonal_of(matrices).real > 0, axis=1)
     _clear_failures(matrices, np.flatnonzero(definite), definite)
     return definite
 
 
 def _clear_failures(matrices: NDArray, index: NDArray, definite: NDArray[np.bool_]) -> None:
-    """Set `definite` to false where factorisation fails, halving stacks that have a failure."""
+    """Set `definite` to False where the factorisation fails; a stack with a failure is halved."""
     if not len(index):
         return
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._namespace import device_of, is_device_array, namespace_of, to_numpy
+from tensift._utils.namespace import device_of, is_device_array, namespace_of, to_numpy
 from tensift.solvers._low_rank import LowRank
 from tensift.solvers._problem import column_norms
 
@@ -19,21 +19,21 @@ __all__ = ["Solution"]
 
 @dataclass(frozen=True)
 class Solution:
-    """Operators of a stack of slices, and how each was reached.
+    """Operators of a stack of slices, and how the solver reached them.
 
-    Arrays are of the kind that the solver was given: NumPy's, or all of another library.
+    Arrays are of the kind that the solver was given: NumPy's, or those of another library.
 
     Attributes
     ----------
     found : ndarray of shape (p, q, q), or LowRank
-        Reconstruction operators, or their factors where slices have many more features than
+        Reconstruction operators, or their factors if slices have many more features than
         samples.
     objective_path : ndarray of shape (p, steps)
         The objective after every step; NaN after a slice's last one.
     converged : ndarray of bool, shape (p,)
         Whether the stopping rule was met before the steps ran out.
     dual : ndarray of shape (p,) or None
-        A proven lower bound of every slice's objective, from solvers that give one.
+        A proven lower bound of the objective of every slice; None if the solver proves none.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Solution:
 
     @cached_property
     def operators(self) -> NDArray:
-        """Reconstruction operators, ``(p, q, q)``; made from factors when first read."""
+        """Reconstruction operators, ``(p, q, q)``; computed from factors when first read."""
         return self.found.dense() if isinstance(self.found, LowRank) else self.found
 
     @cached_property
@@ -63,10 +63,10 @@ class Solution:
 
     @property
     def n_iter(self) -> NDArray[np.intp]:
-        """The number of steps every slice took."""
+        """The number of steps of every slice."""
         if is_device_array(self.objective_path):
             xp = namespace_of(self.objective_path)
-            integers = xp.arange(1).dtype  # not all libraries have some of 64 bits
+            integers = xp.arange(1).dtype  # the default: not all libraries have 64-bit integers
             return xp.sum(xp.astype(~xp.isnan(self.objective_path), integers), axis=1)
         return np.count_nonzero(~np.isnan(self.objective_path), axis=1)
 
@@ -83,15 +83,12 @@ class Solution:
 
     @property
     def dual_gap(self) -> NDArray[np.float64] | None:
-        """How far above its bound a slice can be at most, as a share of its objective."""
+        """The gap between objective and bound of every slice, as a share of the objective."""
         if self.dual is None:
             return None
-        if is_device_array(self.dual):
-            xp = namespace_of(self.dual)
-            tiny = float(xp.finfo(self.dual.dtype).smallest_normal)
-            return (self.objective - self.dual) / xp.clip(xp.abs(self.objective), min=tiny)
-        size = np.maximum(np.abs(self.objective), np.finfo(float).tiny)
-        return (self.objective - self.dual) / size
+        xp = namespace_of(self.dual)
+        tiny = float(xp.finfo(self.dual.dtype).smallest_normal)
+        return (self.objective - self.dual) / xp.clip(xp.abs(self.objective), min=tiny)
 
     def to_numpy(self) -> Solution:
         """The same with NumPy arrays, copied from the device that they are on."""
@@ -124,7 +121,7 @@ def _joined(parts: Sequence[NDArray | LowRank]) -> NDArray | LowRank:
 
 
 def _lengthened(path: Any, steps: int) -> Any:
-    """Paths of objectives with NaN after their ends."""
+    """Objective paths, padded with NaN at the end."""
     xp = namespace_of(path)
     shape = (path.shape[0], steps - path.shape[1])
     rest = xp.full(shape, float("nan"), dtype=path.dtype, device=device_of(path))

@@ -1,4 +1,4 @@
-"""Sparse PCA of every slice: a sparse encoder and an orthonormal decoder, found by turns."""
+"""Sparse PCA of every slice: a sparse encoder and an orthonormal decoder, updated in turn."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tensift._stacks import adjoint, eigh, peak_phases, squared_modulus
-from tensift.gram import GramTensor
+from tensift._utils.stacks import adjoint, eigh, peak_phases, squared_modulus
+from tensift.moments import GramTensor
 from tensift.solvers._coupling import Coupling
 from tensift.solvers._decoder import best_decoder
 from tensift.solvers._encoder import Encoder, EncoderProblems
@@ -22,40 +22,41 @@ __all__ = ["SPARSITIES", "SparsePCASolution", "critical_sparsity", "solve_sparse
 SPARSITIES = ("entries", "features", "components")
 
 _BLOCK_ELEMENTS = 400_000  # of Gram matrices solved together
-_MEMORY = 4  # encoders that one extrapolation looks back on
-_GAP = 0.01  # times the root of tol: a gap is of first order where a decrease is of second
-_RIDGE = 1e-8  # of the size of the steps, in the weights of an extrapolation
-_NOTABLE = 1e-12  # of the trace: a decrease that rounding does not decide
-_ROUNDING = 1e-15  # of the trace: a decrease too small to be told
+_MEMORY = 4  # encoders that an extrapolation uses
+_GAP = 0.01  # times sqrt(tol): a gap is of first order, a decrease of second
+_RIDGE = 1e-8  # in the weights of an extrapolation, as a share of the size of the steps
+_NOTABLE = 1e-12  # a share of the trace: smaller decreases may be rounding
+_ROUNDING = 1e-15  # a share of the trace: smaller decreases cannot be seen
 _TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
 class SparsePCASolution:
-    """Encoders and decoders of a stack of slices, and how they were reached.
+    """Encoders and decoders of a stack of slices, and how the solver reached them.
 
-    Slices that are coupled are one problem; else each slice is one.
+    Coupled slices form one problem. Otherwise each slice is a problem of its own.
 
     Attributes
     ----------
     encoder, decoder : ndarray of shape (p', q, k)
-        ``Q`` and ``U`` in the transform domain: ``U Q^H x`` reconstructs ``x``. Components come in
-        the order of the energy they explain.
+        ``Q`` and ``U`` in the transform domain: ``U Q^H x`` reconstructs ``x``. Components are
+        sorted by the energy they explain.
     sparse_encoder : ndarray of shape (p, q, k)
         The encoder in the domain of the penalty, where its zeros are exact: the original domain
         if slices are coupled, else the same as `encoder`.
     objective_path : ndarray of shape (problems, steps)
-        The objective after every update, encoder and decoder by turns, from the first encoder to
-        the last; NaN after a problem's last one.
+        The objective after every update: encoder, decoder, encoder, and so on, ending with an
+        encoder. NaN after the last update of a problem.
     converged : ndarray of bool, shape (problems,)
         Whether the stopping rule was met before the iterations ran out.
     dual_gap : ndarray of shape (problems,)
-        How far the encoder can be above the best one for this decoder, as a share of the objective.
+        An upper bound of how far the encoder is above the best one for this decoder, as a share of
+        the objective.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import solve_sparse_pca
     >>> gram = GramTensor(np.diag([9.0, 4.0, 1.0])[None], thin=False)
     >>> solution = solve_sparse_pca(gram, n_components=1, lam=6.0)
@@ -72,7 +73,7 @@ class SparsePCASolution:
 
     @property
     def n_iter(self) -> NDArray[np.intp]:
-        """How often the encoder of every problem was updated."""
+        """The number of encoder updates of every problem."""
         return (np.count_nonzero(~np.isnan(self.objective_path), axis=1) + 1) // 2
 
     @property
@@ -94,7 +95,7 @@ class SparsePCASolution:
         return cls(**{name: np.concatenate(values) for name, values in columns.items()})
 
     def or_better(self, other: SparsePCASolution) -> SparsePCASolution:
-        """Of every problem the solution with the lower objective; this one if they are equal."""
+        """For every problem the solution with the lower objective; this one if they are equal."""
         better = other.objective < self.objective
         if not better.any():
             return self
@@ -111,11 +112,11 @@ class SparsePCASolution:
 
 
 def critical_sparsity(gram: GramTensor, sparsity: str, coupling: Coupling | None = None) -> float:
-    """The lam from which on the encoder of every slice is zero, whatever the decoders.
+    """A lam from which on the encoder of every slice is zero, for any decoders.
 
-    An encoder is zero if the dual norm of ``2 S U`` is at most lam. Over all decoders that norm is
-    at most twice the length of the longest row of ``S`` for sparse entries and features, and
-    twice the largest eigenvalue for components. For entries of the original domain, rows of
+    An encoder is zero if the dual norm of ``2 S U`` is at most lam. Over all decoders, this norm is
+    at most twice the length of the longest row of ``S`` for sparse entries and features, and at
+    most twice the largest eigenvalue for components. For entries of the original domain, rows of
     different slices add up: ``2 max_{l,h} sum_j |M[j,h]| ||S_j[l, :]||``.
 
     Parameters
@@ -134,7 +135,7 @@ def critical_sparsity(gram: GramTensor, sparsity: str, coupling: Coupling | None
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import critical_sparsity
     >>> gram = GramTensor(np.array([[[4.0, 3.0], [3.0, 4.0]]]), thin=False)
     >>> [critical_sparsity(gram, sparsity) for sparsity in ("entries", "features", "components")]
@@ -162,40 +163,41 @@ def solve_sparse_pca(
     n_jobs: int | None = None,
     callback: Callable[[int], None] | None = None,
 ) -> SparsePCASolution:
-    """Minimise ``||X - U Q^H X||^2 + ridge ||Q||_F^2 + lam pen(Q)``, ``U^H U = I``, by turns.
+    """Minimise ``||X - U Q^H X||^2 + ridge ||Q||_F^2 + lam pen(Q)`` with ``U^H U = I``.
 
-    The decoder ``U`` for a given encoder is a polar factor; the encoder ``Q`` for a given decoder
-    is improved by alternating directions. Encoders are extrapolated from time to time, if that
-    lowers the objective, which never rises. The problem is not convex: other starts may end lower.
+    Encoder ``Q`` and decoder ``U`` are updated in turn. The best decoder for an encoder is a polar
+    factor. The encoder for a decoder is improved by alternating directions. Now and then, encoders
+    are extrapolated if this lowers the objective. The objective never rises. The problem is not
+    convex, so other starts may end lower.
 
-    Without penalty, and with that on components, the minimum over both is explicit. It has the
-    leading eigenvectors of ``S`` for decoder, shrunk by ``(s - lam / 2)_+ / (s + ridge)`` for
-    encoder: that penalty, minimised over rotations of the components, is the nuclear norm of
-    ``U Q^H``.
+    Without a penalty, or with the penalty on components, the minimum is explicit: the decoder is
+    the leading eigenvectors of ``S``, and the encoder is these times
+    ``(s - lam / 2)_+ / (s + ridge)``. The reason is that the penalty on components, minimised over
+    their rotations, is the nuclear norm of ``U Q^H``.
 
     Parameters
     ----------
     gram : GramTensor
         The Gram matrices ``S``.
     n_components : int
-        Components of each slice, ``k``.
+        Number of components of each slice, ``k``.
     lam, ridge : float
         Weights of the penalty and of the squares.
     sparsity : {"entries", "features", "components"}
         What the penalty adds up: moduli of the entries of the encoder, norms of its rows (a
-        feature leaves all components of a slice), or norms of its columns.
+        feature leaves all components of a slice at once), or norms of its columns.
     coupling : Coupling, optional
-        For sparse entries in the original domain, of which the slices are transforms.
+        Given if entries shall be sparse in the original domain, not in the transform domain.
     n_init : int
-        Starts, of which the best is kept for every problem. The first is PCA; the second, for
-        sparse entries, is PCA rotated towards few large entries; the others are random.
+        Number of starts; the best result is kept for every problem. The first start is PCA. For
+        sparse entries, the second is PCA rotated towards few large entries. The rest are random.
     random_state : int, RandomState or None
         For the random starts.
     tol : float
-        A problem is done when one iteration lowers the objective by no more than this share of it,
-        and the gap of the encoder is small.
+        A problem is done when one iteration lowers the objective by at most this share and the
+        gap of the encoder is small.
     max_iter : int
-        Updates of the encoder at most.
+        Largest number of encoder updates.
     n_jobs : int or None
         Threads over blocks of slices; None means 1, -1 means all cores.
     callback : callable, optional
@@ -208,7 +210,7 @@ def solve_sparse_pca(
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import solve_sparse_pca
     >>> X = np.random.default_rng(0).normal(size=(4, 50)) * [[3.0], [3.0], [0.5], [0.5]]
     >>> gram = GramTensor((X @ X.T)[None], thin=False)
@@ -236,7 +238,7 @@ def solve_sparse_pca(
 
     def solve(task: tuple[slice, int]) -> SparsePCASolution:
         block, start = task
-        part = gram if len(blocks) == 1 else gram[block]  # the whole keeps its spectrum
+        part = gram if len(blocks) == 1 else gram[block]  # indexing would lose its eigenvectors
         problems = EncoderProblems(part, lam, ridge, sparsity, coupling)
         rotated = start == 1 and sparsity == "entries"
         if start == 0 or rotated:
@@ -265,7 +267,7 @@ def solve_sparse_pca(
 def _alternate(
     problems: EncoderProblems, decoder: NDArray, tol: float, max_iter: int
 ) -> SparsePCASolution:
-    """Update encoder and decoder by turns, from a decoder; problems leave as they finish."""
+    """Update encoder and decoder in turn, starting from a decoder; finished problems leave."""
     everything, n_problems = problems, len(problems.trace)
     encoder = result = _zero_encoder(problems, decoder)
     active = np.arange(n_problems)
@@ -315,9 +317,9 @@ def _decoded(problems: EncoderProblems, sparse: NDArray, slices: NDArray) -> Enc
 def _extrapolated(
     problems: EncoderProblems, encoder: Encoder, history: Sequence[NDArray]
 ) -> Encoder:
-    """Anderson's extrapolation of the last encoders, where the objective is lower there.
+    """Anderson extrapolation of the last encoders, used where it lowers the objective.
 
-    The weights are those under which the last steps cancel best. Zeros of the last encoder stay.
+    The weights minimise the weighted sum of the last steps. Zeros of the last encoder stay zero.
     """
     together = problems.coupling is not None
     n_problems = 1 if together else len(history[-1])
@@ -338,7 +340,7 @@ def _extrapolated(
 
 
 def _explicit(problems: EncoderProblems, n_components: int) -> SparsePCASolution:
-    """The minimum without penalty, or with that on components.
+    """The minimum without a penalty, or with the penalty on components.
 
     For one column, ``lam ||q|| = min_t lam (||q||^2 / t + t) / 2``, so the least objective of its
     encoder is ``min_t lam t / 2 - sum_a |v_a^H u|^2 s_a^2 / (s_a + ridge + lam / (2 t))``: a
@@ -350,7 +352,7 @@ def _explicit(problems: EncoderProblems, n_components: int) -> SparsePCASolution
     values = problems.gram.spectrum[0][:, ::-1][:, :n_components]
     pull = np.maximum(values - problems.lam / 2, 0)
     curvature = values + problems.ridge
-    # Without any penalty, directions without samples belong to PCA as much as the others.
+    # Without a penalty, directions in which no sample varies count as components of PCA, too.
     shrinkage = np.divide(pull, curvature, out=np.ones_like(pull), where=curvature > 0)
     if problems.lam > 0:
         shrinkage = np.where(curvature > 0, shrinkage, 0)
@@ -378,12 +380,12 @@ def _solution(
     converged: NDArray[np.bool_],
     gaps: NDArray[np.float64],
 ) -> SparsePCASolution:
-    """Put components into order and fix what the objective leaves free: phases, rotations."""
+    """Sort components, and fix the phases and rotations that the objective leaves open."""
     slices, decoder, sparse = encoder.slices, encoder.decoder, encoder.sparse
     cross = adjoint(slices) @ (problems.matrices @ decoder)
     explained = cross + adjoint(cross) - adjoint(slices) @ (problems.matrices @ slices)
     if problems.sparsity == "features":
-        # Row norms do not see rotations of the components: take the axes of explained energy.
+        # Rotating components does not change row norms: use the axes of explained energy.
         _, axes = eigh(explained)
         axes = axes[:, :, ::-1]
         decoder, slices = decoder @ axes, slices @ axes
@@ -400,7 +402,7 @@ def _solution(
     if problems.coupling is not None:
         shown = shown.reshape(1, -1, shown.shape[2])
     turn = peak_phases(shown)[:, None, :]
-    # Zero is added so that no zero is negative.
+    # Adding zero turns -0.0 into 0.0.
     slices, decoder, sparse = (values * turn + 0.0 for values in (slices, decoder, sparse))
     return SparsePCASolution(slices, decoder, sparse, path, converged, gaps)
 
@@ -422,6 +424,6 @@ def _check_sparsity(sparsity: str, coupling: Coupling | None) -> None:
         raise ValueError(f"sparsity={sparsity!r} is unknown; choose from {', '.join(SPARSITIES)}")
     if coupling is not None and sparsity != "entries":
         raise ValueError(
-            f"coupling is for sparse entries of the original domain; "
-            f"sparsity={sparsity!r} takes each slice by itself, so leave it out"
+            f"coupling is only for sparsity='entries', got sparsity={sparsity!r}, which penalises "
+            "each slice by itself; leave coupling out"
         )

@@ -5,22 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, first_peak, squared_modulus
+from tensift._utils.stacks import adjoint, first_peak, squared_modulus
 from tensift.solvers._decoder import polar_factor
 from tensift.solvers._encoder import EncoderProblems
 
 __all__ = ["leading_decoder", "random_decoder"]
 
-_ROTATIONS = 100  # of PCA towards few large entries
+_ROTATIONS = 100  # rounds of quartimax
 
 
 def leading_decoder(
     problems: EncoderProblems, n_components: int, *, rotated: bool = False
 ) -> NDArray:
-    """Leading eigenvectors; those of coupled slices in phase where they pull hardest.
+    """The leading eigenvectors of every slice.
 
-    If `rotated`, they are so among themselves towards few large entries, as by quartimax: sums
-    of fourth powers are raised by linear bounds on them, which polar factors maximise.
+    If slices are coupled, phases are chosen so that all slices add up at the entry with the
+    strongest pull. If `rotated`, the eigenvectors are rotated towards few large entries, as in
+    quartimax: each round maximises a linear lower bound of the sum of fourth powers, by a polar
+    factor.
     """
     values, vectors = problems.gram.spectrum
     decoder = vectors[:, :, ::-1][:, :, :n_components].copy()
@@ -51,7 +53,7 @@ def random_decoder(problems: EncoderProblems, n_components: int, seeds: NDArray)
         else not coupling.orientation.stays_real
     )
     if coupling is not None:
-        # Drawn in the original domain, slices are conjugate where they have to be.
+        # Drawing in the original domain makes conjugate slices conjugate.
         shape, seeds = (coupling.orientation.n_slices, *shape), seeds[:1]
     draws = []
     for seed in seeds:

@@ -1,21 +1,22 @@
-"""Where the exact solver starts."""
+"""Where the exact solver starts, for arrays of any library."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of, squared_modulus
-from tensift.solvers._diagonal import DiagonalProblems, best_multiple
-from tensift.solvers._problem import column_norms
+from tensift.solvers._diagonal import DiagonalProblems
+from tensift.solvers._formulas import best_multiple, gradient_of_norms
 
 __all__ = ["Start"]
 
+Array = Any  # of any namespace of the array API
+
 _ROUNDS = 5
-_DEAD = 1e-8  # a share of the largest column
-_TINY = np.finfo(float).tiny
+_DEAD = 1e-8  # column norms are not divided by less
+_TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -24,81 +25,73 @@ class Start:
 
     Attributes
     ----------
-    operators, rotated : ndarray of shape (p, q, q)
+    operators, rotated : array of shape (p, q, q)
         In the original basis and in the eigenbasis of ``S``.
-    norms : ndarray of shape (p, q)
+    norms : array of shape (p, q)
         Column norms of the operators.
-    gradient : ndarray of shape (p, q, q)
-        Columns of norm at most lam, near those of the multiplier at the optimum.
-    positive : ndarray of int, shape (p,)
-        The number of eigenvalues of ``S`` whose eigenvectors the operators use.
+    gradient : array of shape (p, q, q)
+        Columns of norm at most lam, close to the multiplier of the column norms at the optimum.
+    nonzero : array of bool, shape (p,)
+        Whether the best operator with the eigenvectors of ``S`` is not zero.
     """
 
-    operators: NDArray
-    rotated: NDArray
-    norms: NDArray[np.float64]
-    gradient: NDArray
-    positive: NDArray[np.intp]
+    operators: Array
+    rotated: Array
+    norms: Array
+    gradient: Array
+    nonzero: Array
 
     @classmethod
     def of(cls, problems: DiagonalProblems) -> Start:
         """The best operator that has the eigenvectors of ``S``.
 
         Its eigenvalues ``a`` minimise ``sum t a^2 - (2 s - eta) a + lam sum_c n_c`` over
-        ``a >= 0``, with ``n_c^2 = sum_a |V_ca|^2 a^2``: a problem in q unknowns, on which a few
-        rounds of reweighting are spent.
+        ``a >= 0``, with ``n_c^2 = sum_a |V_ca|^2 a^2``. This problem has only q unknowns; a few
+        rounds of reweighting come close to its minimum.
         """
-        vectors, lam = problems.vectors, problems.lam[:, None]
-        curvature = 2 * (problems.values + problems.ridge[:, None])
-        squares = squared_modulus(vectors)
-        pull = np.maximum(problems.pull, 0)
-        sizes = pull / np.maximum(curvature, _TINY)
+        algebra, vectors, lam = problems.algebra, problems.vectors, problems.lam
+        xp = algebra.xp
+        curvature = 2 * (problems.values + problems.ridge)
+        squares = algebra.squared_modulus(vectors)
+        pull = algebra.at_least(problems.pull, 0.0)
+        sizes = pull / algebra.at_least(curvature, _TINY)
         for _ in range(_ROUNDS):
-            norms = _diagonal_norms(squares, sizes)
-            weights = np.einsum("pca,pc->pa", squares, 1 / np.maximum(norms, _DEAD))
-            sizes = pull / np.maximum(curvature + lam * weights, _TINY)
-        norms = _diagonal_norms(squares, sizes)
-        quadratic = np.sum(curvature * sizes**2, axis=1) / 2
-        linear = np.sum(pull * sizes, axis=1) - problems.lam * norms.sum(axis=1)
-        multiple, _ = best_multiple(quadratic, linear)
+            norms = xp.sqrt(algebra.times(squares, sizes**2))  # of the columns of V diag(a) V^H
+            weights = algebra.transposed_times(squares, 1 / algebra.at_least(norms, _DEAD))
+            sizes = pull / algebra.at_least(curvature + lam * weights, _TINY)
+        norms = xp.sqrt(algebra.times(squares, sizes**2))
+        quadratic = xp.sum(curvature * sizes**2, axis=1) / 2
+        linear = xp.sum(pull * sizes, axis=1) - lam[:, 0] * xp.sum(norms, axis=1)
+        multiple, _ = best_multiple(algebra, quadratic, linear)
         sizes, norms = sizes * multiple[:, None], norms * multiple[:, None]
 
-        operators = (vectors * sizes[:, None, :]) @ adjoint(vectors)
-        rotated = np.zeros_like(operators)
-        diagonal_of(rotated)[...] = sizes
-        gradient = _gradient_of_norms(operators, norms, lam)
-        zero = np.flatnonzero(multiple == 0)
-        if len(zero):
+        operators = algebra.from_spectrum(vectors, sizes)
+        gradient = gradient_of_norms(algebra, operators, norms, lam)
+        zero = multiple == 0
+        if algebra.may_hold(zero):
             # If A = 0 is the optimum, these columns, cut to lam, often prove it at once.
-            free = (vectors[zero] * pull[zero, None, :]) @ adjoint(vectors[zero])
-            length = np.maximum(np.maximum(column_norms(free), lam[zero]), _TINY)
-            gradient[zero] = free * (lam[zero] / length)[:, None, :]
-        positive = np.where(multiple > 0, np.count_nonzero(pull, axis=1), 0)
-        return cls(operators, rotated, norms, gradient, positive)
+            free = algebra.from_spectrum(vectors, pull)
+            length = algebra.at_least(algebra.larger(algebra.column_norms(free), lam), _TINY)
+            cut = free * (lam / length)[:, None, :]
+            gradient = xp.where(zero[:, None, None], cut, gradient)
+        return cls(operators, algebra.diagonal_matrices(sizes), norms, gradient, multiple > 0)
 
-    def or_better(self, problems: DiagonalProblems, operators: NDArray) -> Start:
+    def or_better(self, problems: DiagonalProblems, operators: Array) -> Start:
         """Take the best multiple of other `operators` where the objective is lower there."""
-        rotated, norms = problems.rotate(operators), column_norms(operators)
-        multiple, value = best_multiple(*problems.parts_of_value(rotated, norms))
-        _, own = best_multiple(*problems.parts_of_value(self.rotated, self.norms))
+        algebra = problems.algebra
+        rotated, norms = problems.rotate(operators), algebra.column_norms(operators)
+        multiple, value = best_multiple(algebra, *problems.parts_of_value(rotated, norms))
+        _, own = best_multiple(algebra, *problems.parts_of_value(self.rotated, self.norms))
         better = value < own
-        if not better.any():
+        if not algebra.may_hold(better):
             return self
-        operators = operators[better] * multiple[better, None, None]
-        norms = norms[better] * multiple[better, None]
-        result = Start(*(getattr(self, field.name).copy() for field in fields(self)))
-        result.operators[better], result.norms[better] = operators, norms
-        result.rotated[better] = rotated[better] * multiple[better, None, None]
-        result.gradient[better] = _gradient_of_norms(operators, norms, problems.lam[better, None])
-        return result
-
-
-def _gradient_of_norms(operators: NDArray, norms: NDArray, lam: NDArray) -> NDArray:
-    """``lam`` times the unit vectors along the columns, zero for columns that have vanished."""
-    alive = norms > _DEAD * norms.max(axis=1, keepdims=True)
-    return operators * np.divide(lam, norms, out=np.zeros_like(norms), where=alive)[:, None, :]
-
-
-def _diagonal_norms(squares: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray:
-    """Column norms of ``V diag(sizes) V^H``."""
-    return np.sqrt(np.einsum("pca,pa->pc", squares, sizes**2))
+        operators, norms = operators * multiple[:, None, None], norms * multiple[:, None]
+        gradient = gradient_of_norms(algebra, operators, norms, problems.lam)
+        where, better = algebra.xp.where, better[:, None, None]
+        return Start(
+            where(better, operators, self.operators),
+            where(better, rotated * multiple[:, None, None], self.rotated),
+            where(better[:, :, 0], norms, self.norms),
+            where(better, gradient, self.gradient),
+            self.nonzero,
+        )

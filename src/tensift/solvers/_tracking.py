@@ -1,47 +1,48 @@
-"""Projections onto the cone of matrices that change little from one step to the next."""
+"""Projection onto the cone of matrices that change little from one step to the next."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._stacks import adjoint, diagonal_of, eigh, frobenius_norm, hermitian_part, take
+from tensift._utils.stacks import adjoint, diagonal_of, eigh, frobenius_norm, hermitian_part, take
 from tensift.solvers._low_rank import LowRank
 from tensift.solvers._projection import is_positive_definite
 
 __all__ = ["TrackedProjection"]
 
-_ACCURACY = 1e-10  # of the subspace: residual over the norm of the matrix
+_ACCURACY = 1e-10  # of the subspace: residual divided by the norm of the matrix
 _MAX_PASSES = 10
-_HOPELESS = 0.2  # a residual from which a new decomposition is the shorter way
-_THIN = 0.4  # a share of the order up to which factors are cheaper than matrices
+_HOPELESS = 0.2  # with a larger residual, a new decomposition is faster
+_THIN = 0.4  # factors are cheaper than matrices up to this share of the order
 _TINY = np.finfo(float).tiny
 
 
 class TrackedProjection:
-    """Project a stack of Hermitian matrices again and again while they converge.
+    """Project a stack of Hermitian matrices ``H`` again and again while they converge.
 
-    The projection needs the invariant subspace of the positive or of the negative eigenvalues,
-    whichever is smaller, not single eigenvectors. In the eigenbasis of the last decomposition
-    that subspace is spanned by the rows ``[I, X]`` with a small ``X``, which solves a Riccati
-    equation and is followed from step to step by products alone. Each result is certified: a
-    small residual shows that the subspace is invariant, and all eigenvalues are on their right
-    sides if the modulus ``|H|``, made by reflecting the subspace, has a Cholesky factor. What
-    fails is decomposed afresh by ``eigh``.
+    The projection needs no single eigenvectors. It needs the invariant subspace of the positive or
+    of the negative eigenvalues, whichever is smaller. In the eigenbasis of the last decomposition,
+    the rows ``[I, X]`` with a small ``X`` span this subspace. ``X`` solves a Riccati equation and
+    is updated from step to step by products alone.
+
+    Each result is checked. A small residual shows that the subspace is invariant. Reflecting it
+    gives the modulus ``|H|``; if that has a Cholesky factor, all eigenvalues have the right sign.
+    Matrices that fail are decomposed again by ``eigh``.
 
     Parameters
     ----------
     n_slices, size : int
         Shape of the stacks, ``(n_slices, size, size)``.
     dtype : dtype
-        Of the matrices.
+        Type of the matrices.
     positive : ndarray of int, shape (n_slices,), optional
-        Says that the matrices to come are nearly diagonal, and that the last so many entries of
-        each diagonal are the positive ones: the unit vectors serve as the first eigenbasis.
+        Pass this if the first matrices are nearly diagonal: the number of positive entries of
+        each diagonal, which must be its last entries. Unit vectors are then the first eigenbasis.
     steady : bool, default=False
-        Says that changes get smaller from step to step and go on as they began. They are then
-        expected in advance, and the factorisation is spared while ``H`` is nearer to a matrix
-        that passed than any eigenvalue of that matrix is to zero.
+        Pass True if changes get smaller from step to step and keep their direction. Then the next
+        change is predicted, and the factorisation is skipped while ``H`` is closer to a checked
+        matrix than the eigenvalues of that matrix are to zero.
     """
 
     def __init__(
@@ -61,27 +62,27 @@ class TrackedProjection:
         self._slope = np.zeros((n_slices, width, size), dtype)  # X, padded with zeros
         self._steady = steady
         if steady:
-            # How X came to differ from the one before, and how much of that to expect again.
+            # The last change of X, and the share of it that is expected in the next step.
             self._change = np.zeros_like(self._slope)
             self._trend = np.zeros(n_slices)
-            self._passed = np.zeros_like(self._basis)  # a matrix with certified eigenvalues,
-            self._margin = np.zeros(n_slices)  # none of which is nearer to zero than this
+            self._passed = np.zeros_like(self._basis)  # a matrix that was checked
+            self._margin = np.zeros(n_slices)  # all its eigenvalues are farther from zero
         if positive is not None:
             self._set_basis(np.arange(n_slices), positive, np.eye(size, dtype=dtype)[None])
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Go on with some of the slices."""
+        """Keep some of the slices."""
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
                 setattr(self, name, value[mask])
 
     def __call__(self, matrices: NDArray) -> NDArray:
-        """Project each matrix; the stack must be the one of the call before, a step later."""
+        """Project each matrix; the slices must be those of the previous call, one step later."""
         parts = self.parts(matrices)
         return parts.dense() if isinstance(parts, LowRank) else parts
 
     def parts(self, matrices: NDArray) -> NDArray | LowRank:
-        """The same, as factors if that is how the projections were found and they are thin."""
+        """The same, as factors if the projections were found as factors of low rank."""
         if self._ready.all():
             everything = np.arange(len(matrices))
             found, fine = self._follow(matrices, everything)
@@ -119,13 +120,13 @@ class TrackedProjection:
         return (basis * np.maximum(values, 0)[:, None, :]) @ adjoint(basis)
 
     def _set_basis(self, index: NDArray, positive: NDArray[np.intp], basis: NDArray) -> None:
-        """Follow subspaces from here: eigenvectors by ascending eigenvalues."""
+        """Start tracking from these eigenvectors, sorted by ascending eigenvalues."""
         size = basis.shape[1]
         few = positive <= size // 2
-        self._ready[index] = positive < size  # definite matrices need no more than Cholesky
+        self._ready[index] = positive < size  # for definite matrices, Cholesky is enough
         self._sign[index] = np.where(few, 1.0, -1.0)
         self._width[index] = np.where(few, positive, size - positive)
-        # Read backwards, the positive ones come first.
+        # In reverse order the positive ones come first.
         self._basis[index] = np.where(few[:, None, None], basis[:, :, ::-1], basis)
         self._slope[index] = 0
         if self._steady:
@@ -134,7 +135,7 @@ class TrackedProjection:
             self._margin[index] = 0
 
     def _follow(self, matrices: NDArray, index: NDArray) -> tuple[LowRank, NDArray[np.bool_]]:
-        """What the matrices are in the tracked subspaces, and which of them are certified."""
+        """The matrices restricted to the tracked subspaces, and which of them pass the checks."""
         basis, dimension = take(self._basis, index), take(self._width, index)
         width = max(1, int(dimension.max()))
         inside = np.arange(width) < dimension[:, None]
@@ -148,12 +149,12 @@ class TrackedProjection:
         found = span * (outside & good[:, None])[:, None, :]
         self._remember(index, found, slope)
         core = core * inside[:, None, :]
-        # A copy: NumPy takes the product of an array with its own transpose for a rank-k update,
-        # which is slower for small matrices.
+        # The copy hides from NumPy that this is an array times its own transpose. NumPy would use
+        # a rank-k update, which is slower for small matrices.
         metric = span @ np.ascontiguousarray(adjoint(span))
         diagonal_of(metric)[...] += ~inside
         metric[~good] = np.eye(width)
-        # Where the subspace is invariant, G C = core with the metric G of its rows.
+        # If the subspace is invariant, G C = core, where G is the Gram matrix of its rows.
         solved = hermitian_part(np.linalg.solve(metric, core))
         trace = diagonal_of(core).real.sum(axis=1)
         parts = LowRank(span @ adjoint(basis), solved, adjoint(core) @ solved, trace)
@@ -161,14 +162,14 @@ class TrackedProjection:
         return parts, self._certify(matrices, index, parts, good, inside, edge)
 
     def _expected(self, index: NDArray, slope: NDArray) -> NDArray:
-        """Where the next slopes are looked for."""
+        """The slopes from which the search starts."""
         if not self._steady:
             return slope.copy()
         change = take(self._change, index)[:, : slope.shape[1]]
         return slope + change * take(self._trend, index)[:, None, None]
 
     def _remember(self, index: NDArray, slope: NDArray, before: NDArray) -> None:
-        """Keep the slopes, and how their last changes relate to those before."""
+        """Store the slopes, and how much of the previous change they repeated."""
         width = slope.shape[1]
         if self._steady:
             change, last = slope - before, take(self._change, index)[:, :width]
@@ -187,14 +188,14 @@ class TrackedProjection:
         inside: NDArray[np.bool_],
         edge: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
-        """Which matrices have all eigenvalues of one sign in the subspace, and no others there."""
+        """Which subspaces hold all eigenvalues of their sign and no others."""
         sign = take(self._sign, index)[:, None, None]
         certain = np.zeros(len(index), bool)
         if self._steady:
             moved = frobenius_norm(matrices - take(self._passed, index))
             near = np.flatnonzero(good & (moved < take(self._margin, index)))
-            # By Weyl's inequality no eigenvalue has changed its sign, so there are as many of
-            # each sign as before, and it is enough to look at those in the subspace.
+            # By Weyl's inequality no eigenvalue has changed its sign. So their numbers are the
+            # same as before, and checking those in the subspace is enough.
             core = parts.core[near] * sign[near]
             diagonal_of(core)[...] += ~inside[near]
             certain[near] = is_positive_definite(core)
@@ -205,7 +206,7 @@ class TrackedProjection:
         modulus = 2 * (parts if len(far) == len(index) else parts[far]).dense()
         modulus -= given
         modulus *= take(sign, far)
-        # Eigenvalues that vanish pass. Where the next steps may profit there must be room.
+        # Zero eigenvalues pass. If the next steps may skip this check, ask for some distance.
         room = np.zeros(len(far))
         if self._steady:
             room = np.where(moved[far] < edge[far], edge[far] / 4, 0)
@@ -225,7 +226,7 @@ class TrackedProjection:
 
 
 def _positive_parts(matrices: NDArray, found: LowRank, sign: NDArray[np.float64]) -> NDArray:
-    """Projections of matrices from what they are in the subspaces of that sign."""
+    """Projections of matrices, from their parts in the subspaces of one sign."""
     parts = found.dense()
     negative = sign < 0
     if negative.all():
@@ -240,13 +241,13 @@ def _find_invariant(
 ) -> tuple[NDArray, NDArray, NDArray[np.bool_]]:
     """Rows ``[I, X]`` that span invariant subspaces of nearly diagonal matrices.
 
-    Starts from the rows `span` and corrects them by their residuals over the gaps of the
-    diagonal. Returns the rows, what the matrices do to them, ``core`` with ``[I, X] H = core [I,
-    X]``, and which slices got there. Those that have are taken out of the work, if many.
+    Start from the rows `span` and correct them by their residuals divided by the gaps of the
+    diagonal. Return the rows, the ``core`` with ``[I, X] H = core [I, X]``, and which slices
+    converged. Converged slices are dropped from the work once they are many.
     """
     width = span.shape[1]
     diagonal = diagonal_of(matrices).real
-    # Infinite gaps keep corrections to where X is; padding needs no further care.
+    # Infinite gaps restrict corrections to X and exclude the padding.
     gap = np.where(inside, diagonal[:, :width], np.inf)[:, :, None]
     gap = gap - np.where(outside, diagonal, -np.inf)[:, None, :]
     gap[gap == 0] = np.inf
@@ -274,7 +275,7 @@ def _find_invariant(
                 step[hopeless] = 0
             continue
         gone = live[ended]
-        # The last correction is taken too, and its share of the core needs but a thin product.
+        # Include the last correction; its part of the core needs only a thin product.
         core[gone] = (image + residual @ matrices[:, :, :width])[ended]
         good[gone] = fine[ended]
         if span is not result:

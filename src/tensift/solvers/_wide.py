@@ -1,4 +1,4 @@
-"""The authors' update of slices with far more features than samples, projected as factors."""
+"""The authors' update for slices with far more features than samples, kept as factors."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tensift._stacks import adjoint, diagonal_of, hermitian_part
-from tensift.gram._tensor import GramTensor
+from tensift._utils.stacks import adjoint, diagonal_of, hermitian_part
+from tensift.moments import GramTensor
 from tensift.solvers._low_rank import LowRank
 
 __all__ = ["WideProjection", "WideUpdate", "is_wide", "positive_eigenpairs"]
 
-_ACCURACY = 1e-10  # of the subspace: residual over the largest eigenvalue
-_ROUNDING = 1e-14  # what is nothing beside the largest entry of the diagonal
+_ACCURACY = 1e-10  # of the subspace: residual divided by the largest eigenvalue
+_ROUNDING = 1e-14  # a share of the largest diagonal entry that counts as zero
 _MAX_PASSES = 60
-_NOT_SINGULAR = 1e3  # times the goal: no smaller shift is inverted
+_NOT_SINGULAR = 1e3  # times the goal: smaller shifts are not inverted
 _NEAR = 10.0  # eigenvalues up to this multiple of the shift are corrected by the shifted inverse
-_MANY = 10  # as many features a sample,
-_LARGE = 400  # and features at all, from which factors are cheaper than matrices
-_TINY = 1e-200  # below any residual, but with an inverse to spare
+# Factors are cheaper than matrices from this number of features per sample and of features.
+_MANY, _LARGE = 10, 400
+_TINY = 1e-200  # smaller than any residual; its inverse does not overflow
 
 
 def is_wide(gram: GramTensor) -> bool:
-    """Whether updates are cheaper to project by `WideProjection` than by LAPACK."""
+    """Whether `WideProjection` projects updates faster than LAPACK."""
     return gram.thin and gram.size >= max(_LARGE, _MANY * gram.array.shape[2])
 
 
 class WideProjection:
     """Project the updates of a stack of wide slices again and again while they converge.
 
-    Every slice keeps the eigenvectors of its last projection, from which the next begins.
+    Every slice keeps the eigenvectors of its last projection, where the next one starts.
     """
 
     def __init__(self, n_slices: int) -> None:
         self._vectors: list[NDArray | None] = [None] * n_slices
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Go on with some of the slices."""
+        """Keep some of the slices."""
         self._vectors = [self._vectors[j] for j in np.flatnonzero(mask)]
 
     def parts(
         self, factors: NDArray, weights: NDArray[np.float64], eta: float | NDArray[np.float64]
     ) -> LowRank:
-        """Positive parts of the updates of slices by their `factors` and the columns' weights."""
+        """Positive parts of the updates, from the `factors` of slices and the column `weights`."""
         etas = np.broadcast_to(eta, len(factors))
         pairs = []
         for j, (factor, weight) in enumerate(zip(factors, weights, strict=True)):
@@ -59,11 +59,11 @@ class WideProjection:
 class WideUpdate:
     """Hermitian part ``H`` of ``(S - eta/2 I) (S + D)^-1``, by factors (`Derivative of A`).
 
-    With ``S = F F^H``, ``G = D^-1 F`` and ``C = I + F^H G``, Woodbury's formula makes it
+    With ``S = F F^H``, ``G = D^-1 F`` and ``C = I + F^H G``, Woodbury's formula gives
 
-        H = (F C^-1 G^H + G C^-1 F^H) / 2 + eta/2 G C^-1 G^H - eta/2 D^-1:
+        H = (F C^-1 G^H + G C^-1 F^H) / 2 + eta/2 G C^-1 G^H - eta/2 D^-1.
 
-    a matrix with as many positive eigenvalues as samples, at most, less a positive diagonal.
+    So ``H`` has at most as many positive eigenvalues as there are samples.
 
     Parameters
     ----------
@@ -104,9 +104,9 @@ class WideUpdate:
     def count_above(self, shift: float) -> int:
         """The number of eigenvalues above a positive `shift`, by Sylvester's law of inertia.
 
-        ``H = U J U^H - E`` with sides ``U`` and a middle ``J`` of which half of the eigenvalues
-        are negative. So ``H - shift`` has as many positive eigenvalues as ``J^-1 - U^H (E +
-        shift)^-1 U`` has negative ones beyond that half.
+        ``H = U J U^H - E``, where half of the eigenvalues of ``J`` are negative. Count the
+        negative eigenvalues of ``J^-1 - U^H (E + shift)^-1 U`` and subtract that half: this is the
+        number of positive eigenvalues of ``H - shift``.
         """
         values = np.linalg.eigvalsh(self._shifted(shift)[0])
         n_samples = self.factor.shape[1]
@@ -119,7 +119,7 @@ class WideUpdate:
         return _ShiftedInverse(1 / (self.diagonal + shift), self._sides, inverse)
 
     def _shifted(self, shift: float) -> tuple[NDArray, NDArray[np.float64]]:
-        """``J^-1 - U^H (E + shift)^-1 U``, scaled from both sides to entries near one."""
+        """``J^-1 - U^H (E + shift)^-1 U``, scaled on both sides to entries near one."""
         n_samples = self.factor.shape[1]
         gain = 1 / (self.diagonal + shift)
         small = np.empty((2 * n_samples, 2 * n_samples), self.factor.dtype)
@@ -150,11 +150,11 @@ class _ShiftedInverse:
 def positive_eigenpairs(
     update: WideUpdate, start: NDArray | None = None
 ) -> tuple[NDArray[np.float64], NDArray]:
-    """Eigenvalues ``(r,)`` of an update that are positive, and their eigenvectors ``(q, r)``.
+    """The positive eigenvalues ``(r,)`` of an update, and their eigenvectors ``(q, r)``.
 
-    How many there are is counted beforehand, so none is missed. The projection onto the cone
-    never enlarges distances, so what is found here is as close to that of the update as residuals
-    are small, however close to zero or to one another eigenvalues may be.
+    They are counted first, so none is missed. The projection onto the cone never increases
+    distances. So the error of the projection is at most that of the residuals, even if eigenvalues
+    are close to zero or to each other.
 
     Parameters
     ----------
@@ -177,17 +177,17 @@ def positive_eigenpairs(
         if search.is_over():
             return search.result()
         search.step()
-    # Never seen, but nothing rules it out.
+    # We have never seen this happen, but nothing rules it out.
     return linalg.eigh(update.dense(), subset_by_value=(0, np.inf), driver="evr")
 
 
 class _Search:
-    """Rayleigh and Ritz's method in spans of three blocks, as LOBPCG has them.
+    """The Rayleigh-Ritz method in a span of three blocks, as in LOBPCG.
 
-    They are the present vectors, the directions in which they last moved, and their residuals
-    times an approximate inverse. That is the diagonal's, or for eigenvalues near zero, where it
-    is poor, the inverse of the update itself at one shift. Vectors with a small residual are
-    left as they are and taken out of the work.
+    The blocks are the current vectors, their last moves, and their residuals times an approximate
+    inverse. This is the inverse of the diagonal part. It is poor for eigenvalues near zero, so for
+    those it is the inverse of the shifted update itself. Vectors with a small residual are
+    finished and dropped from the work.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class _Search:
     values, vectors, images : ndarray of shape (k,), (q, k) and (q, k)
         Ritz values and vectors to improve, and the matrix times the vectors.
     floor : float
-        A residual that is nothing but rounding.
+        Residuals below this are rounding.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class _Search:
         self.wanted = len(values)
         self.values, self.vectors, self.images = values, vectors, images
         self.moves = self.move_images = vectors[:, :0]
-        self.among_moves = np.zeros((0, 0))  # what the matrix is in the directions of moves
+        self.among_moves = np.zeros((0, 0))  # the matrix restricted to the moves
         self.done_values, self.done = values[:0], vectors[:, :0]
         self._inverse: _ShiftedInverse | None = None
         self._shift = 0.0
@@ -241,8 +241,8 @@ class _Search:
         known = len(inner)
         inner = np.block([[inner, cross[:known]], [adjoint(cross[:known]), cross[known:]]])
         ritz, turn = np.linalg.eigh(hermitian_part(inner))
-        # More than were counted, if rounding has misled the count: Ritz values are no larger
-        # than the eigenvalues.
+        # Ritz values never exceed the eigenvalues. So if more of them are positive than were
+        # counted, rounding has spoiled the count.
         count = self.wanted - len(self.done_values)
         count = max(count, int(np.count_nonzero(ritz > 2 * self._goal)))
         turn = turn[:, : -count - 1 : -1]
@@ -273,11 +273,11 @@ class _Search:
         self._residuals = self._residuals[:, ~ready]
 
     def _corrections(self) -> NDArray:
-        """Residuals times approximate inverses: directions in which to look for more."""
+        """Residuals times approximate inverses: the new directions of the search."""
         smallest = max(self.values.min(), _NOT_SINGULAR * self._goal)
         gain = 1 / (self.update.diagonal[:, None] + np.maximum(self.values, smallest))
         if not self.moves.shape[1]:
-            return gain * self._residuals  # far from the goal, where either does
+            return gain * self._residuals  # far from the goal the diagonal is good enough
         if self._inverse is None or not self._shift <= smallest <= 3 * self._shift:
             self._shift = 0.9 * smallest
             self._inverse = self.update.shifted_inverse(self._shift)
@@ -296,7 +296,7 @@ def _ritz(basis: NDArray, images: NDArray) -> tuple[NDArray[np.float64], NDArray
 
 
 def _orthonormal(columns: NDArray, others: NDArray) -> NDArray:
-    """An orthonormal basis of the columns outside the span of others, which are orthonormal."""
+    """An orthonormal basis of the columns without their part in the span of orthonormal others."""
     for _ in range(2):
         columns = columns - others @ (adjoint(others) @ columns)
         sizes = _column_norms(columns)

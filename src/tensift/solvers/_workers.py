@@ -1,4 +1,4 @@
-"""Threads over blocks of slices, with the linear algebra library held to one thread each."""
+"""Threads over blocks of slices, with one BLAS thread each."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import fields, replace
-from itertools import pairwise
 from threading import Event
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-import joblib
-import numpy as np
-
-from tensift._threads import linear_algebra
+from tensift._utils.pool import count_workers
+from tensift._utils.threads import one_blas_thread
+from tensift.moments import blocks_of
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
 
-__all__ = ["Stack", "blocks_of", "map_slices", "run_tasks"]
-
-_BLOCK_ELEMENTS = 100_000  # of a stack solved together: enough to batch, few enough to cache
+__all__ = ["map_slices", "run_tasks"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -32,9 +28,9 @@ def map_slices(
     callback: Callable[[int], None] | None = None,
     start: Solution | None = None,
 ) -> Solution:
-    """Solve slices in blocks, and put the solutions together in order, whoever finishes first.
+    """Solve slices in blocks, and join the solutions in order, whichever block finishes first.
 
-    Calls ``solve(block)``, or ``solve(block, start_of_block)`` if there is a `start`.
+    ``solve(block)`` is called, or ``solve(block, start_of_block)`` if there is a `start`.
     """
     blocks = blocks_of(problems.gram)
     solutions: list[Solution] = [None] * len(blocks)  # type: ignore[list-item]
@@ -64,24 +60,25 @@ def run_tasks(
     single_slice: bool = False,
     stop: Event | None = None,
 ) -> None:
-    """Do every task, and `store` its number and result, in this thread, when it is done.
+    """Run all tasks, and call ``store(number, result)`` in this thread after each of them.
 
-    Each worker has one BLAS thread, so workers times threads never exceed the cores, and results
-    are the same for every number of workers. Tasks on a single slice keep the BLAS threads
-    instead, and take turns.
+    Each worker has one BLAS thread. So there are never more threads than cores, and results do not
+    depend on the number of workers. With `single_slice`, tasks run one after the other and use all
+    BLAS threads.
 
-    If anything raises, tasks that have not begun never will, and `stop` is set for those that
-    have: they may look at it and end early.
+    After an error, no further task starts, and `stop` is set: running tasks may check it and end
+    early.
     """
-    workers = min(joblib.effective_n_jobs(n_jobs), len(tasks))
+    workers = min(count_workers(n_jobs), len(tasks))
     workers = 1 if single_slice else workers
-    with nullcontext() if single_slice else linear_algebra().limit(limits=1, user_api="blas"):
+    with nullcontext() if single_slice else one_blas_thread():
         if workers <= 1:
             for number, task in enumerate(tasks):
                 store(number, work(task))
             return
+        limited = one_blas_thread()(work)  # some BLAS libraries count threads for each caller
         with ThreadPoolExecutor(workers) as pool:
-            futures = {pool.submit(work, task): number for number, task in enumerate(tasks)}
+            futures = {pool.submit(limited, task): number for number, task in enumerate(tasks)}
             try:
                 for future in as_completed(futures):
                     store(futures.pop(future), future.result())
@@ -90,25 +87,6 @@ def run_tasks(
                     stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-
-
-class Stack(Protocol):
-    """Anything that has slices of equal size."""
-
-    @property
-    def n_slices(self) -> int: ...
-
-    @property
-    def size(self) -> int: ...
-
-
-def blocks_of(gram: Stack) -> list[slice]:
-    """Blocks of slices whose number is a power of two: those share out evenly to workers."""
-    n_blocks = 1
-    while n_blocks < gram.n_slices and n_blocks * _BLOCK_ELEMENTS < gram.n_slices * gram.size**2:
-        n_blocks *= 2
-    ends = np.linspace(0, gram.n_slices, min(n_blocks, gram.n_slices) + 1).astype(int)
-    return [slice(int(start), int(end)) for start, end in pairwise(ends)]
 
 
 def _part_of(solution: Solution, block: slice) -> Solution:

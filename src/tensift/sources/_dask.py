@@ -1,4 +1,4 @@
-"""Dask arrays, alone or inside of xarray: measured on the workers, chunk by chunk."""
+"""Dask arrays, alone or inside xarray objects: workers measure them chunk by chunk."""
 
 from __future__ import annotations
 
@@ -12,21 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._progress import progress_bar
-from tensift._threads import one_blas_thread
+from tensift._utils.progress import progress_bar
+from tensift._utils.threads import one_blas_thread
 from tensift.algebra import ModeTransform
-from tensift.gram import Moments
-from tensift.sources._dask_moments import DaskMoments, merged
-from tensift.sources._dask_rows import (
-    MomentsAndPicked,
-    Picker,
-    merged_with_picked,
-    moments_alone,
-    picked_alone,
-)
-from tensift.sources._dask_tasks import cluster, gather, keep
+from tensift.sources._dask_tasks import gather_results
 from tensift.sources._source import Source
-from tensift.sources._thinned import ThinnedSamples
 
 __all__ = ["DaskSource", "dask_array_of"]
 
@@ -34,7 +24,10 @@ Measured = TypeVar("Measured")
 
 
 def dask_array_of(X: Any) -> Any:
-    """The Dask array that `X` is or that an xarray wraps, else None; does not import Dask."""
+    """Return the Dask array that `X` is or that its xarray object wraps, else None.
+
+    This does not import Dask: if nobody has imported it, `X` is no Dask array.
+    """
     arrays, xarray = sys.modules.get("dask.array"), sys.modules.get("xarray")
     if arrays is None:
         return None
@@ -44,10 +37,11 @@ def dask_array_of(X: Any) -> Any:
 
 
 class DaskSource(Source):
-    """Samples along the first axis of a Dask array, however it is chunked.
+    """Samples along the first axis of a Dask array with any chunks.
 
-    Chunks may have unknown lengths along the samples, and none at all. Features are put into one
-    chunk, along with as many samples as the sizes of chunks in Dask's configuration allow.
+    Chunks may be empty, and their number of samples may be unknown. If the features of a sample
+    are in several chunks, the array is rechunked: each new chunk has whole samples, as many as
+    Dask's configured chunk size allows.
 
     Parameters
     ----------
@@ -59,7 +53,10 @@ class DaskSource(Source):
         if array.dtype.kind not in "biufc":
             raise ValueError(f"X has dtype {array.dtype}, which is not numeric; pass numbers")
         if array.ndim < 2:
-            raise ValueError(f"X has shape {array.shape}; samples go along the first axis of two")
+            raise ValueError(
+                f"X has shape {array.shape}; it needs at least two axes, the first of which counts "
+                "samples"
+            )
         if any(math.isnan(length) for length in array.shape[1:]):
             raise ValueError(
                 f"X has modes of unknown length (shape={array.shape}); call "
@@ -67,12 +64,12 @@ class DaskSource(Source):
             )
         if 0 in array.shape[1:]:
             raise ValueError(
-                f"X has a mode of length zero (shape={array.shape}); there is nothing in it"
+                f"X has a mode of length zero (shape={array.shape}), so it has no features"
             )
         self.n_samples = None if math.isnan(array.shape[0]) else int(array.shape[0])
         self.sample_shape = tuple(int(length) for length in array.shape[1:])
         self.dtype = array.dtype
-        self._array = _with_whole_samples(array)
+        self.array = _with_whole_samples(array)
 
     def reduce(
         self,
@@ -82,96 +79,58 @@ class DaskSource(Source):
         title: str,
         verbose: bool = False,
     ) -> Measured:
-        """Measure every chunk and merge what was measured, by pairs, on the workers.
+        """Measure every chunk and merge the results in pairs, on the workers.
 
-        Progress is shown by schedulers in this process; a cluster has its dashboard.
+        Progress is shown only if the scheduler runs in this process; a cluster has its dashboard.
         """
-        root = self._reduction(measure, partial(_merge_into_copy, merge), title)
-        (found,) = gather([root], watch=self._watch(title, verbose))
+        root = self.reduction(measure, partial(_merge_into_copy, merge), title)
+        (found,) = gather_results([root], on_task=self.task_callback(title, verbose))
         return found
 
-    def moments(
-        self,
-        measure: Callable[[NDArray], Moments],
-        *,
-        verbose: bool = False,
-        n_jobs: int | None = None,
-        rows: ThinnedSamples | None = None,
-    ) -> Moments:
-        """The moments of all samples, whose Gram tensor stays on the workers.
-
-        Samples that `rows` keeps come along; where chunks have unknown lengths, by a second pass.
-        """
-        title = "reading samples"
-        watch = self._watch(title, verbose)
-        if rows is None:
-            return DaskMoments(self._reduction(measure, merged, title), watch)
-        from dask import delayed
-
-        lengths = None if self.n_samples is None else self._array.chunks[0]
-        picker = Picker(None) if lengths is None else Picker.of(rows, lengths)
-        root = self._reduction(measure, merged_with_picked, title, picker)
-        if cluster() is None:
-            (found,) = gather([root], watch=watch)
-            picked = found.picked
-            whole = delayed(found.moments, name=f"{root.key}-moments", traverse=False)
-        else:
-            (root,) = keep([root])
-            (picked,) = gather([delayed(picked_alone, pure=True)(root)])
-            whole = delayed(moments_alone, pure=True)(root)
-        moments = DaskMoments(whole)
-        if lengths is None:
-            found_lengths = tuple(picked.get(k, 0) for k in range(self._array.numblocks[0]))
-            taken = self._every(*rows.next_rows(moments.count), found_lengths)
-        else:
-            taken = np.concatenate([picked[number] for number in sorted(picked)])
-        rows.add_rows(taken, moments.count)
-        return moments
-
-    def _every(self, first: int, stride: int, lengths: tuple[int, ...]) -> NDArray:
-        """Every so many-th sample from the first on, brought here, by the lengths of chunks."""
-        array = self._array
+    def read_strided(self, first: int, stride: int, lengths: tuple[int, ...]) -> NDArray:
+        """Load every `stride`-th sample from `first` on; `lengths` has the length of each chunk."""
+        array = self.array
         chunks = (lengths, *array.chunks[1:])
         array = type(array)(array.dask, array.name, chunks, meta=array._meta)
         return np.asarray(array[first::stride].compute())
 
     def map(self, function: Callable[[NDArray], NDArray]) -> Any:
-        """A lazy array with what a function of samples gives for every chunk."""
+        """Return a lazy array: a function of samples, applied to every chunk."""
         from dask import delayed
 
         one = function(np.zeros((1, *self.sample_shape), self.dtype))
         shape, dtype = one.shape[1:], one.dtype
         token = self._token(function)
-        return self._array.map_blocks(
+        return self.array.map_blocks(
             _apply,
             function=delayed(function, name=f"function-{token}", traverse=False),
             shape=shape,
             dtype=dtype,
             kind=dtype,
-            drop_axis=list(range(1, self._array.ndim)),
+            drop_axis=list(range(1, self.array.ndim)),
             new_axis=list(range(1, 1 + len(shape))),
-            chunks=(self._array.chunks[0], *((length,) for length in shape)),
+            chunks=(self.array.chunks[0], *((length,) for length in shape)),
             meta=np.empty((0,) * (1 + len(shape)), dtype),
             name=f"transform-{token}",
         )
 
-    def _reduction(
-        self, measure: Callable, merge: Callable, title: str, picker: Picker | None = None
-    ) -> Any:
-        """The task at the root of a tree of pairs, whose shape depends on the chunks alone."""
+    def reduction(self, measure: Callable, merge: Callable, title: str) -> Any:
+        """Return the root task of a binary tree that measures and merges all chunks.
+
+        The shape of the tree depends only on the chunks, so results do not depend on the
+        scheduler. A `measure` with the attribute ``wants_number`` is also passed the number of
+        the chunk.
+        """
         from dask import delayed
 
-        token = self._token(measure, picker)
-        also: dict[str, Any] = {}
-        if picker is not None:
-            also["picker"] = delayed(picker, name=f"picker-{token}", traverse=False)
-        chunks = self._array.map_blocks(
-            _measure if picker is None else _measure_and_pick,
+        token = self._token(measure)
+        numbered = getattr(measure, "wants_number", False)
+        chunks = self.array.map_blocks(
+            _measure_numbered if numbered else _measure,
             measure=delayed(measure, name=f"measure-{token}", traverse=False),
             dtype=object,
-            meta=np.empty((0,) * self._array.ndim, object),
+            meta=np.empty((0,) * self.array.ndim, object),
             name=f"{_slug(title)}-{token}",
-            **also,
         )
         nodes = list(chunks.to_delayed().ravel())
         pair = delayed(_merge, pure=True, traverse=False)
@@ -180,23 +139,24 @@ class DaskSource(Source):
                 pair(merge, one, other) for one, other in zip(nodes[::2], nodes[1::2], strict=False)
             ]
             nodes = pairs + nodes[2 * len(pairs) :]
-        return delayed(_something, pure=True)(nodes[0])
+        return delayed(_require_samples, pure=True)(nodes[0])
 
-    def _watch(self, title: str, verbose: bool) -> Callable[[Any], None] | None:
+    def task_callback(self, title: str, verbose: bool) -> Callable[[Any], None] | None:
+        """Return a function that takes the key of every finished task and shows progress."""
         if not verbose:
             return None
-        return _Count(progress_bar(title, self._array.numblocks[0]), _slug(title))
+        return _ChunkCounter(progress_bar(title, self.array.numblocks[0]), _slug(title))
 
     def _token(self, *functions: Callable | None) -> str:
-        """Names functions on these data: equal for equal ones, in whatever process."""
+        """Return a name for these functions on these data, the same in every process."""
         from dask.base import tokenize
 
         _register_tokens()
-        return tokenize(self._array.name, *functions)
+        return tokenize(self.array.name, *functions)
 
 
 def _with_whole_samples(array: Any) -> Any:
-    """Chunks that have all features; of no more bytes than Dask is configured for."""
+    """Rechunk so that chunks have whole samples, within Dask's configured chunk size."""
     from dask import config
     from dask.utils import parse_bytes
 
@@ -205,7 +165,7 @@ def _with_whole_samples(array: Any) -> Any:
     chunks: dict[int, int] = dict.fromkeys(range(1, array.ndim), -1)
     allowed = parse_bytes(config.get("array.chunk-size"))
     rows = max(1, allowed // (array.dtype.itemsize * math.prod(array.shape[1:])))
-    if max(array.chunks[0]) > rows:  # never so for unknown lengths
+    if max(array.chunks[0]) > rows:  # false if lengths are unknown (NaN)
         chunks[0] = rows
     return array.rechunk(chunks)
 
@@ -214,15 +174,16 @@ def _with_whole_samples(array: Any) -> Any:
 def _register_tokens() -> None:
     from dask.base import normalize_token
 
-    # A transform keeps what it has computed; what it is does not depend on that.
-    @normalize_token.register(ModeTransform)
-    def _(transform: ModeTransform) -> tuple[Any, ...]:
+    # A transform caches what it computes; its name for Dask must not depend on the cache.
+    def token(transform: ModeTransform) -> tuple[Any, ...]:
         kind = f"{type(transform).__module__}.{type(transform).__qualname__}"
         return kind, transform.name, normalize_token(transform.matrix)
 
+    normalize_token.register(ModeTransform, token)
 
-class _Count:
-    """Counts the chunks that are measured."""
+
+class _ChunkCounter:
+    """Counts measured chunks: finished tasks whose key starts with `prefix`."""
 
     def __init__(self, report: Callable[[int], None], prefix: str) -> None:
         self._report, self._prefix, self._done = report, prefix, 0
@@ -238,7 +199,7 @@ def _slug(title: str) -> str:
     return title.replace(" ", "-")
 
 
-# Tasks. None changes what it is given: it may be given again, to whoever computes it anew.
+# Tasks must not change their inputs, because Dask may run them again.
 
 
 def _measure(chunk: Any, measure: Callable[[NDArray], Measured]) -> Measured | None:
@@ -249,15 +210,10 @@ def _measure(chunk: Any, measure: Callable[[NDArray], Measured]) -> Measured | N
         return measure(chunk)
 
 
-def _measure_and_pick(
-    chunk: Any,
-    measure: Callable[[NDArray], Moments],
-    picker: Picker,
-    block_id: tuple[int, ...],
-) -> MomentsAndPicked | None:
-    moments = _measure(chunk, measure)
-    number = block_id[0]
-    return None if moments is None else MomentsAndPicked(moments, {number: picker(chunk, number)})
+def _measure_numbered(
+    chunk: Any, measure: Callable[[NDArray, int], Measured], block_id: tuple[int, ...]
+) -> Measured | None:
+    return _measure(chunk, lambda samples: measure(samples, block_id[0]))
 
 
 def _merge(merge: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
@@ -271,7 +227,7 @@ def _merge_into_copy(merge: Callable[[Any, Any], Any], one: Any, other: Any) -> 
     return merge(deepcopy(one), other)
 
 
-def _something(found: Any) -> Any:
+def _require_samples(found: Any) -> Any:
     if found is None:
         raise ValueError("X has no samples: all of its chunks are empty; at least 2 are needed")
     return found
@@ -289,4 +245,4 @@ def _apply(
 
 def _refuse_masked(chunk: Any) -> None:
     if np.ma.is_masked(chunk):
-        raise ValueError("X has masked values, which would be taken as they are; fill them first")
+        raise ValueError("X has masked values; fill them first")

@@ -1,4 +1,4 @@
-"""Running Dask tasks under whichever scheduler is in charge; none is ever started here."""
+"""Run Dask tasks under the scheduler that is active; this module never starts one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-__all__ = ["cluster", "gather", "in_processes", "keep"]
+__all__ = ["active_cluster", "gather_results", "in_processes", "keep_on_workers"]
 
-# Dask has no types, and is imported only where there is an array of it: `Any` is a `Delayed`.
+# Tasks are `Delayed` objects. They are typed `Any`, because Dask has no types and is an optional
+# dependency that is imported only inside functions.
 
 
-def cluster() -> Any:
-    """The client of ``dask.distributed`` whose scheduler is in charge, None if another one is."""
+def active_cluster() -> Any:
+    """Return the ``dask.distributed`` client if its scheduler is the active one, else None."""
     import dask
 
     client = getattr(dask.base.get_scheduler(), "__self__", None)
@@ -20,33 +21,33 @@ def cluster() -> Any:
 
 
 def in_processes() -> bool:
-    """Whether tasks go to processes that keep nothing, and take all their input with them."""
+    """Whether tasks run in processes that keep no results, so every task is sent all its input."""
     import dask
     import dask.multiprocessing
 
     return dask.base.get_scheduler() is dask.multiprocessing.get
 
 
-def keep(tasks: Sequence[Any]) -> list[Any]:
-    """Compute tasks and leave their results where they are: on the workers of a cluster."""
+def keep_on_workers(tasks: Sequence[Any]) -> list[Any]:
+    """Compute tasks and leave their results on the workers of a cluster."""
     import dask
 
     return list(dask.persist(*tasks))
 
 
-def gather(
+def gather_results(
     tasks: Sequence[Any],
-    store: Callable[[int, Any], None] | None = None,
-    watch: Callable[[Any], None] | None = None,
+    on_result: Callable[[int, Any], None] | None = None,
+    on_task: Callable[[Any], None] | None = None,
 ) -> list[Any]:
-    """Results of tasks, in their order.
+    """Compute tasks and return their results, in order.
 
-    `store` is told the number and the result of each as it is done. `watch` is told the keys of
-    all that is computed on the way, by the schedulers that run in this process.
+    ``on_result(number, result)`` is called as each of `tasks` is done. ``on_task(key)`` is called
+    for every task of the graph that is done, but only by schedulers that run in this process.
     """
-    client = cluster()
+    client = active_cluster()
     if client is None:
-        return _gather_here(tasks, store, watch)
+        return _gather_here(tasks, on_result, on_task)
     from distributed import as_completed
 
     futures = client.compute(list(tasks))
@@ -55,15 +56,15 @@ def gather(
     for future, result in as_completed(futures, with_results=True):
         number = numbers[future.key]
         results[number] = result
-        if store is not None:
-            store(number, result)
+        if on_result is not None:
+            on_result(number, result)
     return results
 
 
 def _gather_here(
     tasks: Sequence[Any],
-    store: Callable[[int, Any], None] | None,
-    watch: Callable[[Any], None] | None,
+    on_result: Callable[[int, Any], None] | None,
+    on_task: Callable[[Any], None] | None,
 ) -> list[Any]:
     import dask
     from dask.callbacks import Callback
@@ -72,17 +73,18 @@ def _gather_here(
     numbers = {task.key: number for number, task in enumerate(tasks)}
 
     def after(key: Any, result: Any, *_: Any) -> None:
-        if watch is not None:
-            watch(key)
-        if store is not None and key in numbers:
-            store(numbers.pop(key), result)
+        if on_task is not None:
+            on_task(key)
+        if on_result is not None and key in numbers:
+            on_result(numbers.pop(key), result)
 
     try:
-        with nullcontext() if store is watch is None else Callback(posttask=after):
+        silent = on_result is None and on_task is None
+        with nullcontext() if silent else Callback(posttask=after):
             results = list(dask.compute(*tasks))
-    except RemoteException as error:  # of another process, which has wrapped it
+    except RemoteException as error:  # the process scheduler wraps errors of its workers
         raise error.exception from error
-    if store is not None:
-        for number in numbers.values():  # those that were known already
-            store(number, results[number])
+    if on_result is not None:
+        for number in numbers.values():  # results that Dask did not have to compute
+            on_result(number, results[number])
     return results

@@ -1,4 +1,4 @@
-"""Reading rows of arrays that are stored somewhere: by explicit reads, never by mapping."""
+"""Read rows of arrays on disk, by explicit reads and not through memory maps."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-__all__ = ["FileRows", "Rows", "SlicedRows", "is_lazy", "rows_of_map"]
+from tensift._utils.arrays import refuse_masked
+from tensift.sources._hdf5_links import refuse_missing_files
 
-_AHEAD = 1  # as many times what is read at once is asked for beforehand
+__all__ = ["FileReader", "RowReader", "SlicingReader", "is_lazy", "memmap_reader"]
+
+_READ_AHEAD = 1  # how many further reads of the same size the system is told to expect
 
 
-class Rows(ABC):
-    """Rows of an array along its first axis, which can be read in any order.
+class RowReader(ABC):
+    """Reads rows of an array along its first axis, in any order.
 
     Attributes
     ----------
     shape : tuple of int
-        Of the whole array.
+        The shape of the whole array.
     dtype : dtype
-        Of its values.
+        The type of its values.
     stored_together : int
-        How many rows are stored in one piece, such as a chunk of HDF5, and best read at once.
+        How many rows are stored in one piece (such as an HDF5 chunk), which is best read at once.
     """
 
     shape: tuple[int, ...]
@@ -39,25 +42,25 @@ class Rows(ABC):
 
     @abstractmethod
     def read(self, start: int, stop: int, out: NDArray | None = None) -> NDArray:
-        """Rows as an array, which is `out` if that has been given and can be used."""
+        """Return rows ``start:stop``, in the array `out` if it is given and fits."""
 
 
-class FileRows(Rows):
-    """Rows that lie one after the other in a file.
+class FileReader(RowReader):
+    """Reads rows that are contiguous in a file.
 
-    They are read, not mapped: pages of a map count as memory of the process, and a map of a file
-    that has become shorter ends the process.
+    It does not use a memory map, for two reasons: mapped pages count as memory of the process, and
+    if the file becomes shorter, access to the map kills the process.
 
     Parameters
     ----------
     path : path-like
         The file.
     offset : int
-        Where the first row begins.
+        The byte at which the first row begins.
     shape : tuple of int
-        Of the array.
+        The shape of the array.
     dtype : dtype
-        Of its values.
+        The type of its values.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class FileRows(Rows):
         weakref.finalize(self, os.close, self._file)
 
     def read(self, start: int, stop: int, out: NDArray | None = None) -> NDArray:
-        """Rows as an array, or an error that says where the file ends."""
+        """Return rows ``start:stop``; if the file is too short, the error says where it ends."""
         shape = (stop - start, *self.shape[1:])
         if out is None or out.dtype != self.dtype or len(out) < stop - start:
             out = np.empty(shape, self.dtype)
@@ -77,16 +80,16 @@ class FileRows(Rows):
         row_bytes = self.dtype.itemsize * math.prod(self.shape[1:])
         place = self.offset + start * row_bytes
         if hasattr(os, "posix_fadvise"):
-            # The disk goes on with what comes next while this is being worked on.
+            # Let the disk read the next rows while these are in use.
             end = place + len(into)
-            os.posix_fadvise(self._file, end, _AHEAD * len(into), os.POSIX_FADV_WILLNEED)
+            os.posix_fadvise(self._file, end, _READ_AHEAD * len(into), os.POSIX_FADV_WILLNEED)
         done = 0
         while done < len(into):
             count = self._read_at(place + done, into[done:])
             if not count:
                 raise ValueError(
                     f"{self.path} ends in sample {start + done // row_bytes} of {self.shape[0]}: "
-                    "it is truncated, or has become shorter while it was read"
+                    "it is truncated, or became shorter while it was read"
                 )
             done += count
         return rows
@@ -106,16 +109,17 @@ class FileRows(Rows):
         self.__init__(state["path"], state["offset"], state["shape"], state["dtype"])  # type: ignore[misc]
 
 
-class SlicedRows(Rows):
-    """Rows of anything that gives them when it is sliced: HDF5, Zarr, and others like them.
+class SlicingReader(RowReader):
+    """Reads rows of any object that can be sliced: HDF5, Zarr and similar arrays.
 
     Parameters
     ----------
     array : object
-        It has ``shape`` and ``dtype``, and ``array[start:stop]`` is or becomes an ndarray.
+        Has ``shape`` and ``dtype``; NumPy can convert ``array[start:stop]`` to an ndarray.
     """
 
     def __init__(self, array: Any) -> None:
+        refuse_missing_files(array)
         self.array = array
         self.shape = tuple(int(length) for length in array.shape)
         self.dtype = np.dtype(array.dtype)
@@ -124,19 +128,21 @@ class SlicedRows(Rows):
             self.stored_together = max(1, chunks[0])
 
     def read(self, start: int, stop: int, out: NDArray | None = None) -> NDArray:
-        """Rows as an array of their own."""
-        rows = np.asarray(self.array[start:stop])
+        """Return rows ``start:stop`` as an array that nobody else writes to."""
+        part = self.array[start:stop]
+        refuse_masked(part, f"X[{start}:{stop}]")  # NetCDF variables return masked arrays
+        rows = np.asarray(part)
         if rows.shape != (stop - start, *self.shape[1:]):
             raise ValueError(
                 f"X[{start}:{stop}] has shape {rows.shape}, but X has shape {self.shape}; it is "
-                "truncated, or has changed while it was read"
+                "truncated, or changed while it was read"
             )
-        # Whoever gives parts of an array of its own may fill it with others next time.
+        # A view may belong to a buffer that the library fills with other rows next time.
         return rows if rows.flags.owndata else rows.copy()
 
 
-class _MappedRows(SlicedRows):
-    """Rows of a memory map that do not lie one after the other in its file."""
+class _MemmapReader(SlicingReader):
+    """Reads rows of a memory map that are not contiguous in the file."""
 
     def __init__(self, array: NDArray, root: np.memmap) -> None:
         super().__init__(array)
@@ -146,13 +152,14 @@ class _MappedRows(SlicedRows):
         _refuse_short(self._root)
         rows = np.array(self.array[start:stop])
         if self._root.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
-            # They have been copied; a map of changes of one's own would lose these.
+            # Release the mapped pages, since the rows are copied. Not in mode "c": there it would
+            # discard the changes made to the map.
             with suppress(OSError, ValueError):
                 self._root._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
         return rows
 
 
-# What arrays in memory have, of whatever library, and no stored array has.
+# Attributes of arrays in memory, of any library, that arrays on disk do not have.
 _IN_MEMORY = (
     "__array_function__",
     "__array_ufunc__",
@@ -165,11 +172,11 @@ _IN_MEMORY = (
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether `X` is an array that is stored somewhere, whose rows can be had by slicing."""
+    """Whether `X` is an array on disk whose rows can be read by slicing."""
     if issparse(X) or not hasattr(X, "__getitem__"):
         return False
     if type(X).__module__.split(".")[0] == "xarray":
-        # Opened from a file and not loaded: xarray keeps it as an array that reads when sliced.
+        # If it was opened from a file and not loaded, xarray reads the file when it is sliced.
         return getattr(getattr(X, "variable", X), "_in_memory", True) is False
     if any(hasattr(X, name) for name in _IN_MEMORY):
         return False
@@ -183,8 +190,8 @@ def is_lazy(X: Any) -> bool:
     return True
 
 
-def rows_of_map(array: NDArray) -> Rows | None:
-    """Rows of a memory map or of a view of one; None for any other array."""
+def memmap_reader(array: NDArray) -> RowReader | None:
+    """Return a reader for a memory map or a view of one; None for other arrays."""
     root: Any = array
     while isinstance(root, np.ndarray) and not _is_whole_map(root):
         root = root.base
@@ -192,24 +199,24 @@ def rows_of_map(array: NDArray) -> Rows | None:
         return None
     _refuse_short(root)
     if array.flags.c_contiguous and root.mode != "c" and root.filename is not None and array.size:
-        offset = _place(array) - _place(root) + root.offset
+        offset = _address(array) - _address(root) + root.offset
         with suppress(OSError, TypeError):
-            rows = FileRows(root.filename, offset, array.shape, array.dtype)
+            rows = FileReader(root.filename, offset, array.shape, array.dtype)
             if _same_ends(rows, array):
                 return rows
-    return _MappedRows(array, root)
+    return _MemmapReader(array, root)
 
 
 def _is_whole_map(array: NDArray) -> bool:
     return isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap)
 
 
-def _place(array: NDArray) -> int:
+def _address(array: NDArray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
 def _refuse_short(root: Any) -> None:
-    """Refuse a map whose file has become shorter: to touch what is missing ends the process."""
+    """Raise an error if the file became shorter than its map: access would kill the process."""
     needed = root.offset % mmap.ALLOCATIONGRANULARITY + root.nbytes
     held = len(root._mmap)
     with suppress(OSError, ValueError):
@@ -217,12 +224,12 @@ def _refuse_short(root: Any) -> None:
     if held < needed:
         raise ValueError(
             f"{root.filename or 'the file of X'} is truncated: X of shape {root.shape} needs "
-            f"{needed - held} bytes more than are there"
+            f"{needed - held} bytes more than the file has"
         )
 
 
-def _same_ends(rows: FileRows, array: NDArray) -> bool:
-    """Whether the file that now has the map's name is still the one that was mapped."""
+def _same_ends(rows: FileReader, array: NDArray) -> bool:
+    """Whether the file still is the one that was mapped: compare the first, middle, last row."""
     last = len(array) - 1
     try:
         return all(

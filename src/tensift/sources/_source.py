@@ -1,4 +1,4 @@
-"""What can be asked of samples that are not in memory."""
+"""The interface of samples that are not in memory."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.gram import Moments
-from tensift.sources._thinned import ThinnedSamples
-
 __all__ = ["Source", "source_of"]
 
 Measured = TypeVar("Measured")
 
 
 class Source(ABC):
-    """Samples along the first axis, in chunks of which few are in memory at a time.
+    """Samples that are read in chunks, of which only a few are in memory at a time.
 
     Attributes
     ----------
     n_samples : int or None
-        How many there are; None if only the end will tell.
+        The number of samples; None if it is unknown before the end.
     sample_shape : tuple of int
-        The shape of one sample as it is stored: a tensor, or a row.
+        The shape of one sample as stored: a tensor, or a row.
     dtype : dtype
-        Of the stored values.
+        The type of the stored values.
     rereadable : bool
-        Whether they can be looked at more than once.
+        Whether the samples can be read more than once.
 
     Examples
     --------
@@ -54,37 +51,23 @@ class Source(ABC):
         title: str,
         verbose: bool = False,
     ) -> Measured:
-        """Look at all samples once: measure every chunk, and merge what was measured.
+        """Read all samples once: call `measure` on every chunk and `merge` the results.
 
-        `measure` gets an ndarray of samples. `merge` may change and return its first argument,
-        never its second. The order of merging depends on the chunks alone.
-        """
-
-    @abstractmethod
-    def moments(
-        self,
-        measure: Callable[[NDArray], Moments],
-        *,
-        verbose: bool = False,
-        n_jobs: int | None = None,
-        rows: ThinnedSamples | None = None,
-    ) -> Moments:
-        """The moments of all samples, of which `measure` gives those of a chunk.
-
-        `n_jobs` is for sources that are read in this process. `rows` takes in the samples, too.
+        `measure` takes an ndarray of samples. `merge` may change and return its first argument,
+        but must not change its second. The order of merging depends only on the chunks.
         """
 
     @abstractmethod
     def map(self, function: Callable[[NDArray], NDArray]) -> Any:
-        """What a function of samples gives for all of them."""
+        """Apply a function of samples to all of them."""
 
 
 def source_of(X: Any) -> Source | None:
-    """The source that `X` is, None for anything that is an array in memory or can become one.
+    """Return a source that reads `X`; None if `X` is in memory.
 
-    Memory maps and views of them, HDF5 and Zarr arrays and what can be sliced like them, Dask
-    arrays, iterators over chunks and what gives one are sources. Lists, data frames, sparse
-    matrices and the arrays of any library are in memory.
+    Sources are made of memory maps and views of them, HDF5 and Zarr arrays and others that can be
+    sliced like them, Dask arrays, and iterators or iterables over chunks. Lists, data frames,
+    sparse matrices and the arrays of any library are in memory.
 
     Examples
     --------
@@ -104,18 +87,21 @@ def source_of(X: Any) -> Source | None:
     from tensift.sources._chunks import StoredSource
     from tensift.sources._dask import DaskSource, dask_array_of
     from tensift.sources._iterators import iterable_source
-    from tensift.sources._rows import SlicedRows, is_lazy, rows_of_map
+    from tensift.sources._rows import SlicingReader, is_lazy, memmap_reader
 
+    X = getattr(
+        X, "__tensift_samples__", X
+    )  # the samples of a tensift dataset, perhaps a memory map
     if isinstance(X, Source):
         return X
     if type(X) in (np.ndarray, np.memmap):
-        rows = rows_of_map(X)
-        return None if rows is None else StoredSource(rows)
-    if isinstance(X, np.ndarray | list | tuple | Moments):
+        reader = memmap_reader(X)
+        return None if reader is None else StoredSource(reader)
+    if isinstance(X, np.ndarray | list | tuple):
         return None
     array = dask_array_of(X)
     if array is not None:
         return DaskSource(array)
     if is_lazy(X):
-        return StoredSource(SlicedRows(X))
+        return StoredSource(SlicingReader(X))
     return iterable_source(X)

@@ -1,4 +1,4 @@
-"""Which features a selector keeps again when the samples change."""
+"""Find the features that a selector keeps when the samples change."""
 
 from tensift.stability._result import StabilitySelection
 from tensift.stability._select import stability_selection

@@ -1,4 +1,4 @@
-"""One resample of the samples, and what a selector keeps on it."""
+"""Draw resamples of the samples, and fit a selector on each."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tensift._version import __version__
-from tensift.comparison._methods import Method
-from tensift.selectors import STPCASelector
+from tensift.comparison import Method
+from tensift.stpca import STPCASelector
 
 __all__ = ["Resample", "Resampling", "settle"]
 
 
 @dataclass(frozen=True, eq=False)
 class Resampling:
-    """The samples, and how to draw from them.
+    """The samples and how to draw resamples from them.
 
     Parameters
     ----------
     data : ndarray
         The samples.
     kind : {"half", "bootstrap"}
-        Halves without replacement, two at a time that share no sample, or as many samples as
-        there are, with replacement.
+        "half": half of the samples without replacement, in pairs that share no sample.
+        "bootstrap": as many samples as in the data, with replacement.
     seed : int
-        Of the draws.
+        The seed of the draws.
     """
 
     data: NDArray
@@ -40,11 +40,11 @@ class Resampling:
 
     @property
     def size(self) -> int:
-        """The number of samples of a resample."""
+        """The number of samples in a resample."""
         return len(self.data) // 2 if self.kind == "half" else len(self.data)
 
     def indices(self, place: int) -> NDArray[np.intp]:
-        """Which samples the resample of this number has, increasing."""
+        """Return the indices of the samples in resample number `place`, in increasing order."""
         n = len(self.data)
         if self.kind == "bootstrap":
             drawn = np.random.default_rng([self.seed, place]).integers(n, size=n)
@@ -55,13 +55,13 @@ class Resampling:
         return np.sort(drawn)
 
     def compute(self, resample: Resample) -> dict[str, Any]:
-        """What `run_cells` calls, also in other processes."""
+        """Compute one resample; `run_cells` calls this, also in other processes."""
         return resample.compute(self)
 
 
 @dataclass(frozen=True)
 class Resample:
-    """A fit on one resample; `settings` are all that its result depends on besides."""
+    """A fit on one resample. `settings` are what else the result depends on."""
 
     method: Method
     scale: float | None
@@ -71,17 +71,17 @@ class Resample:
 
     @cached_property
     def key(self) -> str:
-        """All that the result depends on."""
+        """Everything that the result depends on."""
         own = [*self.method.identity, self.scale, *self.settings, self.place, self.seed]
         return json.dumps(["resample", __version__, *own])
 
     @property
     def group(self) -> object:
-        """All resamples take about as long."""
+        """All resamples take similar time."""
         return "resample"
 
     def compute(self, resampling: Resampling) -> dict[str, Any]:
-        """The selected features, and what was warned of."""
+        """Return the selected features and the warnings."""
         samples = resampling.data[resampling.indices(self.place)]
         if self.scale is not None:
             samples = samples / self.scale
@@ -97,11 +97,11 @@ class Resample:
 
 
 def settle(fitted: Any, method: Method, resampling: Resampling) -> tuple[Method, float | None]:
-    """What to fit on resamples, with all that was chosen on all samples; and what to divide by.
+    """Return the method to fit on resamples, and the number to divide samples by.
 
-    `fitted` is `method` on all samples. The number of features, and of STPCA-MP the orientation,
-    the transform's kind, the scale and the penalties stay as they are there. Penalties are weighed
-    against sums over samples, so they go with the number of samples.
+    `fitted` is `method` fitted on all samples. What it chose there is fixed: the number of
+    features, and in STPCA-MP the orientation, the kind of basis, the scale and the penalties.
+    Penalties are compared with sums over samples, so they shrink with the number of samples.
     """
     estimator = clone(method.estimator)
     parameters = estimator.get_params(deep=False)
@@ -110,11 +110,15 @@ def settle(fitted: Any, method: Method, resampling: Resampling) -> tuple[Method,
     scale = None
     if isinstance(fitted, STPCASelector):
         share = resampling.size / len(resampling.data)
-        settled |= {"lam": fitted.lam_ * share, "eta": fitted.eta_ * share, "penalty": "absolute"}
+        settled |= {
+            "lam": fitted.lam_ * share,
+            "eta": fitted.eta_ * share,
+            "penalty_units": "absolute",
+        }
         settled["orientation"] = fitted.orientation_
-        if isinstance(parameters["transform"], str) and parameters["transform"] == "auto":
+        if isinstance(parameters["basis"], str) and parameters["basis"] == "auto":
             names = [transform.name for transform in fitted._moments.orientation.transforms]
-            settled["transform"] = names or "identity"
+            settled["basis"] = names or "identity"
         if parameters["scale"] == "max":
             scale, settled["scale"] = float(fitted._moments.peak), None
     estimator.set_params(**{name: v for name, v in settled.items() if name in parameters})

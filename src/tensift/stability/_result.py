@@ -1,4 +1,4 @@
-"""What many resamples keep, and what that is worth."""
+"""The result of a stability selection: how often features are selected, and what it means."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StabilitySelection", "check_threshold"]
 
-# Of the index, as Nogueira, Sechidis and Brown read it after Fleiss.
+# Limits of the index: below is poor, above is excellent (Nogueira, Sechidis, Brown; Fleiss).
 _POOR, _EXCELLENT = 0.4, 0.75
 _ROUNDING = 1e-9
 _NAMES = {"half": "half-samples", "bootstrap": "bootstrap samples"}
@@ -29,26 +29,26 @@ _NAMES = {"half": "half-samples", "bootstrap": "bootstrap samples"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StabilitySelection:
-    """Features that a selector keeps whatever the samples: the result of `stability_selection`.
+    """Features that a selector keeps on most resamples: the result of `stability_selection`.
 
     Attributes
     ----------
     estimator : estimator
         The selector, fitted on all samples.
     supports : ndarray of bool, shape (n_resamples, n_features)
-        What it keeps on each resample.
+        Masks of the features that it selects on each resample.
     feature_shape : tuple of int
-        How features are laid out: as a sample, or as the indices of their mode.
+        The shape of the features: that of a sample, or the length of the feature mode.
     resampling : {"half", "bootstrap"}
         How resamples were drawn.
     threshold : float
-        The share of the resamples that must keep a selected feature.
+        A feature is selected if at least this share of the resamples keeps it.
     stability : StabilityEstimate
-        Nogueira's index, with its variance and its interval of 95 %.
+        Nogueira's index, with its variance and its 95 % interval.
     random_state : int
         The seed of the resamples.
     notes : tuple of str
-        What was warned of on resamples.
+        Warnings that fits on resamples have raised.
 
     Examples
     --------
@@ -79,28 +79,28 @@ class StabilitySelection:
 
     @property
     def n_kept(self) -> float:
-        """How many features a resample keeps, on average."""
+        """The mean number of features that a resample keeps."""
         return float(np.count_nonzero(self.supports)) / len(self.supports)
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """The share of the resamples that keep each feature, laid out as the features are."""
+        """The share of the resamples that keep each feature, in the shape of the features."""
         return self.supports.mean(axis=0).reshape(self.feature_shape)
 
     @cached_property
     def support(self) -> NDArray[np.bool_]:
-        """Whether each feature is selected, laid out as the features are."""
+        """Whether each feature is selected, in the shape of the features."""
         return self.probabilities >= self.threshold - _ROUNDING
 
     @cached_property
     def ranking(self) -> NDArray[np.intp]:
-        """Flat row-major indices of all features, those that are kept most often first.
+        """Flat C-order indices of all features, those that are kept most often first.
 
-        Features that are kept equally often are in the order of the selector on all samples.
+        Ties are in the order of the selector that was fitted on all samples.
         """
         flat = self.probabilities.ravel()
-        order = np.asarray(getattr(self.estimator, "ranking_", np.arange(flat.size)))
-        if order.shape != flat.shape:  # scikit-learn's rankings are places, of any length
+        order = np.asarray(getattr(self.estimator, "order_", np.arange(flat.size)))
+        if order.shape != flat.shape:  # not the order of the features
             order = np.arange(flat.size)
         return order[np.argsort(-flat[order], kind="stable")]
 
@@ -111,29 +111,28 @@ class StabilitySelection:
 
     @property
     def index(self) -> float:
-        """The stability: 1 where all resamples agree, 0 on average where selections are random."""
+        """The stability: 1 if all resamples agree, 0 on average if selections are random."""
         return self.stability.value
 
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the 95 % interval of `index`.
 
-        It supposes independent resamples. Resamples of the same samples are not quite, so it is
-        rather too narrow.
+        It assumes independent resamples. Resamples of the same data are not quite independent,
+        so the interval is somewhat too narrow.
         """
         return self.stability.low, self.stability.high
 
     @property
     def error_bound(self) -> float:
-        """At most so many wrongly selected features are expected (Meinshausen and Bühlmann).
+        """An upper bound on the expected number of false selections.
 
         It is ``q^2 / ((2 threshold - 1) d)``, for resamples that keep ``q`` of ``d`` features on
-        average. Meinshausen and Bühlmann call noise features wrong, and suppose that selections
-        among these are exchangeable and that the selector does no worse than chance. For the pairs
-        of halves that are drawn here it holds without these assumptions, by Shah and Samworth, if
-        those features are called wrong that a random half-sample keeps with probability ``q / d``
-        at most, the average. Samples are supposed to be independent in any case. NaN for
-        bootstrap samples, of which none of this is known.
+        average. Shah and Samworth prove it for pairs of halves as drawn here: a selection is
+        false if a random half-sample keeps the feature with probability ``q / d`` (the average)
+        or less. Meinshausen and Bühlmann prove it for noise features, assuming that these are
+        exchangeable and that the selector is not worse than chance. Both assume independent
+        samples. NaN for bootstrap samples, for which no bound is known.
         """
         if self.resampling != "half":
             return math.nan
@@ -141,7 +140,7 @@ class StabilitySelection:
 
     @property
     def reason(self) -> str:
-        """What was found, in words."""
+        """The result in sentences."""
         return "\n".join([self._counts(), self._agreement(), *self._errors(), *self.notes])
 
     def _counts(self) -> str:
@@ -155,15 +154,15 @@ class StabilitySelection:
 
     def _agreement(self) -> str:
         if math.isnan(self.index):
-            return "Stability has no value where all features are kept: that leaves no choice."
+            return "Stability is undefined, because every resample keeps all features."
         if self.index < _POOR:
             word = "poor"
         else:
             word = "excellent" if self.index > _EXCELLENT else "fair to good"
         low, high = self.interval
         return (
-            f"Stability {self.index:z.2f} ({low:z.2f} to {high:z.2f}), {word}: 1 is always the "
-            "same, 0 what chance would give."
+            f"Stability {self.index:z.2f} ({low:z.2f} to {high:z.2f}), {word}; 1 means always the "
+            "same features, 0 means no better than chance."
         )
 
     def _errors(self) -> list[str]:
@@ -172,12 +171,12 @@ class StabilitySelection:
             return []
         if bound >= count:
             return [
-                f"The bound on wrongly selected features, {bound:.1f}, says nothing of "
-                f"{count}; fewer features or a higher threshold lower it."
+                f"The bound on false selections, {bound:.1f}, is too high to be useful for {count} "
+                "features; select fewer features or raise the threshold."
             ]
         return [
-            f"At most {bound:.1f} of them are expected to be kept by half-samples no more often "
-            "than the average feature."
+            f"Expect at most {bound:.1f} false selections (an upper bound): features that "
+            "half-samples keep no more often than the average feature."
         ]
 
     def __str__(self) -> str:
@@ -190,12 +189,12 @@ class StabilitySelection:
         )
 
     def at(self, threshold: float) -> StabilitySelection:
-        """The same resamples under another threshold.
+        """Return the result of the same resamples for another threshold.
 
         Parameters
         ----------
         threshold : float in (0.5, 1]
-            The share of the resamples that must keep a feature.
+            A feature is selected if at least this share of the resamples keeps it.
 
         Returns
         -------
@@ -205,13 +204,13 @@ class StabilitySelection:
         return replace(self, threshold=float(threshold))
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One dict a feature, most probable first, for ``csv.DictWriter`` or ``pandas.DataFrame``.
+        """Return one dict per feature, most probable first, for ``csv`` or ``pandas``.
 
         Returns
         -------
         list of dict
             The flat index, the index along every mode, the probability, whether the feature is
-            selected, whether it is kept on all samples, and its score there if there are scores.
+            selected, whether the fit on all samples keeps it, and its score there, if any.
         """
         on_all = np.asarray(self.estimator.get_support())
         scores = self.scores
@@ -230,7 +229,7 @@ class StabilitySelection:
 
     @property
     def scores(self) -> NDArray[np.float64] | None:
-        """The scores on all samples, laid out as the features are, if the selector has any."""
+        """The scores on all samples in the shape of the features, or None if there are none."""
         scores = getattr(self.estimator, "scores_", None)
         if scores is None or np.size(scores) != self.probabilities.size:
             return None
@@ -249,19 +248,19 @@ class StabilitySelection:
         Parameters
         ----------
         dims : sequence of str, optional
-            The names of the modes of features.
+            The names of the feature modes.
         coords : mapping of str to array-like, optional
             The names along a mode, by the mode's name.
         title : str, optional
-            A line above all; by default how many features are selected, and the index.
+            The title. By default the number of selected features and the index.
         figure : matplotlib Figure, optional
-            An empty figure to draw in, which gets the size it needs; by default a new one.
+            An empty figure to draw in; its size is adapted. By default a new one.
 
         Returns
         -------
         StabilityDisplay
         """
-        from tensift.plotting import StabilityDisplay  # which `import tensift` does without
+        from tensift.plotting import StabilityDisplay
 
         return StabilityDisplay(
             self.probabilities,
@@ -276,7 +275,7 @@ class StabilitySelection:
 
 
 def check_threshold(threshold: Any) -> None:
-    """Refuse what is no threshold."""
+    """Raise ValueError if this is not a threshold."""
     if not isinstance(threshold, Real) or not 0.5 < float(threshold) <= 1:
         raise ValueError(
             "threshold must be a share of the resamples above 0.5 and at most 1, such as 0.75; "

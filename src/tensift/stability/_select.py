@@ -1,9 +1,10 @@
-"""Fit a selector on many resamples of the samples and count what it keeps."""
+"""Fit a selector on many resamples and count how often it keeps each feature."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
-from tensift._cells import CellStore, run_cells
-from tensift._progress import progress_bar
-from tensift.comparison._methods import Method, is_random
-from tensift.comparison._tasks import Samples
-from tensift.metrics import selection_stability
-from tensift.metrics._checks import check_data
-from tensift.selectors import TensorSelector
+from tensift._utils.cells import CellStore, run_cells
+from tensift._utils.pool import count_workers
+from tensift._utils.progress import progress_bar
+from tensift._utils.threads import one_library_thread
+from tensift.comparison import Method, Samples, is_random
+from tensift.metrics import check_data, selection_stability
+from tensift.selection import TensorSelector
 from tensift.stability._resamples import Resample, Resampling, settle
 from tensift.stability._result import StabilitySelection, check_threshold
 
@@ -42,35 +42,38 @@ def stability_selection(
     store: str | os.PathLike[str] | None = None,
     verbose: bool = False,
 ) -> StabilitySelection:
-    """Select the features that a selector keeps whatever the samples.
+    """Select the features that a selector keeps on most resamples of the data.
 
-    The selector is fitted on all samples, then on many resamples. What matters is how often each
-    feature is among those that are kept.
+    The selector is fitted on all samples and then on many resamples. A feature is selected if
+    enough of the resamples keep it.
 
     Parameters
     ----------
     estimator : TensorSelector, or any estimator with `fit` and `get_support`
-        What to resample; it is not changed.
+        The selector. It is not changed.
     X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
         At least four samples, without NaN or infinity.
     n_resamples : int, default=50
-        How many resamples, at least two; of halves an even number.
+        The number of resamples, at least two. Half-samples need an even number.
     resampling : {"half", "bootstrap"}, default="half"
-        "half": half of the samples, without replacement, in pairs that share none.
-        "bootstrap": as many samples as there are, with replacement; no bound on errors is known.
+        "half": half of the samples without replacement, in pairs that share no sample.
+        "bootstrap": as many samples as in X, with replacement; there is no error bound for this.
     n_features_to_select : int, float or str, optional
-        In place of the estimator's own.
+        Replaces the parameter of the estimator.
     threshold : float in (0.5, 1], default=0.75
-        The share of the resamples that must keep a feature. Results change little between 0.6
-        and 0.9.
+        A feature is selected if at least this share of the resamples keeps it. Results change
+        little between 0.6 and 0.9.
     random_state : int, default=0
-        Seed of the resamples, and the first seed of an estimator that wants one and has none.
+        The seed of the resamples, and the first seed of an estimator whose ``random_state`` is
+        None.
     n_jobs : int, default=1
-        Processes, -1 for as many as cores. Each has one thread for its numerical libraries. The
-        result does not depend on it.
+        The number of processes, -1 for one per core. The numerical libraries use one thread in
+        each. The result does not depend on it.
     store : path, optional
-        A file that keeps every resample as soon as it is done. A run that was stopped goes on
-        where it was, and more resamples begin where fewer ended.
+        A file in which every resample is saved when it is done. A run that was stopped continues
+        there, and a run with more resamples only computes the new ones. A file that is not such a
+        store is refused. Processes can use one file at the same time; each adds its results, but
+        sees those of the others only when it starts.
     verbose : bool, default=False
         Show progress on standard error.
 
@@ -80,14 +83,14 @@ def stability_selection(
 
     Notes
     -----
-    What is chosen from the data is chosen once, on all samples: the number of features, and in
-    `STPCASelector` the orientation, the transform, the scale and the penalties. Penalties are
-    weighed against sums over samples, so half of the samples get half of ``lam_`` and ``eta_``.
-    But for that, a resample is a plain fit.
+    Automatic choices are made once, on all samples: the number of features, and in
+    `STPCASelector` the orientation, the basis, the scale and the penalties. Penalties are
+    compared with sums over samples, so half of the samples get half of ``lam_`` and ``eta_``.
+    Otherwise a resample is a plain fit.
 
-    A `store` can be shared between runs of any data and settings: results are kept by the checksum
-    of the data, the parameters and tensift's version. It does not know of changes to the code of
-    your own selectors.
+    Runs with different data and settings can share a `store`: results are saved under the
+    checksum of the data, the parameters and tensift's version. If you change the code of your own
+    selector, delete the file, because the store does not notice.
 
     References
     ----------
@@ -99,7 +102,8 @@ def stability_selection(
 
     Examples
     --------
-    >>> from tensift import VarianceSelector, stability_selection
+    >>> from tensift import stability_selection
+    >>> from tensift.rivals import VarianceSelector
     >>> from tensift.datasets import load_digits
     >>> found = stability_selection(VarianceSelector(20), load_digits().data, n_resamples=20)
     >>> found.probabilities.shape
@@ -107,15 +111,16 @@ def stability_selection(
     >>> print(found)  # doctest: +NORMALIZE_WHITESPACE
     VarianceSelector keeps 20 of 64 features on each of 20 half-samples; 19 are kept by 75% or
     more.
-    Stability 0.95 (0.94 to 0.96), excellent: 1 is always the same, 0 what chance would give.
-    At most 12.5 of them are expected to be kept by half-samples no more often than the average
-    feature.
+    Stability 0.95 (0.94 to 0.96), excellent; 1 means always the same features, 0 means no better
+    than chance.
+    Expect at most 12.5 false selections (an upper bound): features that half-samples keep no more
+    often than the average feature.
     """
     data = check_data(X)
     if len(data) < _FEWEST_SAMPLES:
         raise ValueError(
-            f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and is "
-            "worth something from dozens on"
+            f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "
+            "to be useful"
         )
     _check_number("n_resamples", n_resamples, 2)
     _check_number("random_state", random_state, 0)
@@ -124,11 +129,13 @@ def stability_selection(
         raise ValueError(f"resampling must be 'half' or 'bootstrap'; got {resampling!r}")
     if resampling == "half" and n_resamples % 2:
         raise ValueError(
-            f"n_resamples={n_resamples}, but half-samples come in pairs that share no sample; "
-            "give an even number"
+            f"n_resamples={n_resamples} is odd, but half-samples are drawn in pairs; give an even "
+            "number"
         )
     method = _method(estimator, n_features_to_select)
-    with threadpool_limits(limits=1):  # as on resamples
+    count_workers(n_jobs)  # a wrong number is an error before the first fit
+    kept = CellStore(None if store is None else Path(store))
+    with one_library_thread():  # as in the processes that fit resamples
         fitted = method.seeded(int(random_state)).fit(data)
     shape = _shape_of_features(fitted, data)
 
@@ -145,8 +152,8 @@ def stability_selection(
         )
         for place in range(int(n_resamples))
     ]
-    kept = CellStore(None if store is None else Path(store))
-    show = progress_bar("resamples", len(resamples)) if verbose else lambda *_: None
+    bar = progress_bar("resamples", len(resamples))
+    show: Callable[..., None] = bar if verbose else lambda *_: None
     run_cells(
         resamples,
         drawn.compute,
@@ -172,16 +179,16 @@ def stability_selection(
 
 def _check_number(name: str, value: Any, least: int) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer, at least {least}; got {value!r}")
+        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}")
 
 
 def _method(estimator: Any, count: int | float | str | None) -> Method:
-    """The estimator to fit, with another number of features if one is given."""
+    """Return the estimator to fit, with the given number of features, if any."""
     if isinstance(estimator, type) or not all(
         hasattr(estimator, name) for name in ("fit", "get_support", "get_params")
     ):
         raise TypeError(
-            "estimator must be a selector, with fit and get_support, such as STPCASelector(100); "
+            "estimator must be a selector with fit and get_support, such as STPCASelector(100); "
             f"got {estimator if isinstance(estimator, type) else type(estimator).__name__}"
         )
     fresh = clone(estimator)
@@ -196,7 +203,7 @@ def _method(estimator: Any, count: int | float | str | None) -> Method:
 
 
 def _shape_of_features(fitted: Any, data: NDArray) -> tuple[int, ...]:
-    """How features are laid out: as scores are, else as samples, else in a row."""
+    """Return the shape of the features: that of the scores, else of a sample, else flat."""
     if isinstance(fitted, TensorSelector):
         return tuple(fitted.scores_.shape)
     n_features = len(fitted.get_support())
@@ -204,11 +211,11 @@ def _shape_of_features(fitted: Any, data: NDArray) -> tuple[int, ...]:
 
 
 def _notes(results: list[dict[str, Any]]) -> tuple[str, ...]:
-    """What was warned of, and on how many resamples."""
+    """Return each kind of warning once, with the number of resamples that raised it."""
     first: dict[str, str] = {}
     on: dict[str, int] = {}
     for result in results:
-        # Warnings of one kind differ in their numbers.
+        # Warnings that differ only in their numbers are of one kind.
         kinds = {re.sub(r"\d[\d.e+-]*", "#", line): line for line in result["warnings"]}
         for kind, line in kinds.items():
             first.setdefault(kind, line)

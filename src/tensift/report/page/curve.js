@@ -1,4 +1,4 @@
-// Sorted scores, the cut in force and the one suggested.
+// Sorted scores, with the current and the suggested cut.
 
 const CURVE_HEIGHT = 230;
 
@@ -71,7 +71,7 @@ function mark(pen, x, top, bottom, colour) {
 function cutSentence(view) {
   if (view.kind === "stability") return view.caveat;
   if (view.zeros === total) {
-    return "All scores are zero: the penalties leave nothing. Smaller ones will tell features apart.";
+    return "All scores are zero, because the penalties are too strong. Choose smaller penalties.";
   }
   if (!view.cut) {
     return view.scores.every((score) => score === view.scores[0])
@@ -79,20 +79,20 @@ function cutSentence(view) {
       : "Scores fall evenly, without a bend, so there is no cut to suggest.";
   }
   const { count, depth, sharp } = view.cut;
-  const rule = `${counted(count)} features: there the curve is farthest below the straight line from the best score to the `
-    + "worst, so scores fall faster than on average before it and more slowly after it. ";
+  const rule = `Suggested: ${counted(count)} features. There the curve is farthest below the straight line from the best to the `
+    + "worst score. Before it, scores fall faster than on average; after it, more slowly. ";
   const verdict = sharp
     ? `The bend is sharp: the score is ${percent(depth)} below the line.`
-    : `The bend is gentle, ${percent(depth)} below the line, so numbers near it are as good: choose by what you need.`;
+    : `The bend is gentle, ${percent(depth)} below the line, so similar numbers are as good: choose what you need.`;
   const zeros = view.zeros ? ` ${counted(view.zeros)} features have a score of zero.` : "";
   return rule + verdict + zeros;
 }
 
 function countSentence(view, count) {
   const last = view.scores[view.ranking[count - 1]];
-  const kept = `The last of the ${counted(count)} kept has the ${quantityOf(view)} ${format(last)}`;
+  const kept = `The last of the ${counted(count)} kept features has the ${quantityOf(view)} ${format(last)}`;
   if (count === total) return `${kept}; nothing is dropped.`;
   const next = view.scores[view.ranking[count]];
-  if (next === last) return `${kept}, and so has the first that is dropped: the cut goes through equal ${view.kind === "stability" ? "shares" : "scores"}.`;
-  return `${kept}, the first that is dropped ${format(next)}.`;
+  if (next === last) return `${kept}. The first dropped feature has the same ${view.kind === "stability" ? "share" : "score"}, so the cut separates equal features.`;
+  return `${kept}, the first dropped feature has ${format(next)}.`;
 }

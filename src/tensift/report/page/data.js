@@ -1,4 +1,4 @@
-// What the page knows: decoded once, read by everything below.
+// The content of the page, decoded once and read by everything below.
 
 const byId = (id) => document.getElementById(id);
 const content = JSON.parse(byId("content").textContent);
@@ -57,7 +57,7 @@ function titled(mode, index) {
 
 const describe = (flat) => placeOf(flat).map((i, m) => titled(featureModes[m], i)).join(", ");
 
-// What the numbers of a view are.
+// What the numbers of a view mean.
 const quantityOf = (view) => (view.kind === "stability" ? "share of resamples" : "score");
 
 // Words and numbers
@@ -72,7 +72,7 @@ function format(value) {
   return size >= 1e5 || size < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 }
 
-// For columns of numbers, whose digits stand below one another.
+// For columns of numbers: the same number of digits in each row.
 function digits(value) {
   const size = Math.abs(value);
   return size >= 1e-3 && size < 1e5 ? value.toPrecision(4) : format(value);

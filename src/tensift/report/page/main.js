@@ -1,4 +1,4 @@
-// The state, what changes it, and what follows.
+// The state, the events that change it, and the updates that follow.
 
 const state = {
   view: 0,
@@ -34,7 +34,7 @@ function render() {
   describePictures(views[state.view]);
 }
 
-// Draws in the next frame, all pictures or those that are named.
+// Draws all pictures, or the given ones, in the next frame.
 function renderSoon(...pictures) {
   if (!pending.size) requestAnimationFrame(render);
   (pictures.length ? pictures : Object.keys(draw)).forEach((picture) => pending.add(picture));
@@ -46,7 +46,7 @@ function describePictures(view) {
   byId("map").setAttribute("aria-label",
     `Score map, ${kept}. The best is ${best}. Scores from ${format(view.low)} to ${format(view.high)}. `
     + "Arrow keys read features one by one.");
-  const over = { marked: "marked over", alone: "alone of", hidden: "not marked on" }[state.overlay];
+  const over = { marked: "marked on", alone: "alone, of", hidden: "not marked on" }[state.overlay];
   byId("sample").setAttribute("aria-label", `Kept features ${over} ${sampleName()}; ${kept}.`);
   byId("curve").setAttribute("aria-label",
     `Scores, best first. ${countSentence(view, state.count)} ${cutSentence(view)}`);
@@ -79,7 +79,7 @@ function countChanged() {
   renderSoon();
 }
 
-// A table of thousands of rows follows the slider when it rests.
+// A table may have thousands of rows, so fill it only when the slider rests.
 let tableTimer = null;
 function tableSoon() {
   clearTimeout(tableTimer);
@@ -99,7 +99,7 @@ function announce(text) {
   speech = setTimeout(() => { byId("live").textContent = text; }, 250);
 }
 
-// Which selection
+// The selection that is shown
 
 function setView(index) {
   state.view = index;
@@ -146,7 +146,7 @@ function setSample(sample) {
     ? `${counted(state.sample + 1)} of ${counted(n)}, evenly chosen from ${counted(samples.total)}`
     : `${counted(state.sample + 1)} of ${counted(n)}`;
   const notes = [sampleName().replace("s", "S"), of];
-  if (isChannels) notes.push("traces in units of their channel’s spread");
+  if (isChannels) notes.push("traces in units of their channel’s standard deviation");
   if (samples.modulus) notes.push("modulus of complex values");
   if (samples.step > 1) notes.push(`one of every ${samples.step} points`);
   if (isChannels && total > MOST_TRACES) notes.push(`the ${MOST_TRACES} best of ${counted(total)} traces`);
@@ -157,7 +157,7 @@ function setSample(sample) {
 function play(on) {
   clearInterval(timer);
   timer = on ? setInterval(() => setSample(state.sample + 1), 450) : null;
-  // Names that change twice a second are no news to anybody.
+  // Do not announce names that change twice a second.
   byId("sample-name").setAttribute("aria-live", on ? "off" : "polite");
   byId("play").textContent = on ? "Pause" : "Play";
 }
@@ -191,7 +191,7 @@ function moveCursor(key) {
   readOut(flat, true);
 }
 
-// Modes that are no axes
+// Modes that are not axes
 
 function showPlaneOf(flat) {
   const place = placeOf(flat);
@@ -229,7 +229,7 @@ function setTheme(theme) {
 
 const otherTheme = () => (document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 
-// Everything that listens
+// Event listeners
 
 function listen() {
   const on = (id, event, action) => byId(id).addEventListener(event, action);
@@ -300,7 +300,7 @@ function fillHeader() {
     `${counted(samples.total)} samples of ${shape.join(" × ")}`
     + `${content.geometry.titles.every((title) => /^mode \d+$/.test(title)) ? "" : ` (${geometry.titles.join(", ")})`}. `
     + `${isChannels ? `Every index along ${geometry.titles[geometry.mode]} is a feature` : "Every element is a feature"}; `
-    + `no labels were used to choose them.`;
+    + `the selection used no labels.`;
   byId("of-total").textContent = `of ${counted(total)}`;
   byId("slider").max = String(total);
   byId("count").max = String(total);
@@ -345,7 +345,7 @@ function start() {
   listen();
   setSample(0);
   setView(0);
-  // What is seen first is drawn first, the rest in the next frame.
+  // Draw what is seen first now, the rest in the next frame.
   for (const picture of ["map", "sample", "curve"]) {
     draw[picture]();
     pending.delete(picture);

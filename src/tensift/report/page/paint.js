@@ -1,4 +1,4 @@
-// Canvas: sizes, colours, and the marks that pictures are made of.
+// Canvas: sizes, colours, and basic drawing.
 
 let palette = {};
 
@@ -30,7 +30,7 @@ function readPalette() {
   palette.font = `500 11px ${getComputedStyle(document.body).fontFamily}`;
 }
 
-// Sizes a canvas in CSS pixels; what is drawn is as sharp as the screen.
+// Sets the size of a canvas in CSS pixels and draws at the resolution of the screen.
 function prepare(canvas, width, height) {
   const ratio = Math.max(1, window.devicePixelRatio || 1);
   canvas.width = Math.round(width * ratio);
@@ -47,7 +47,7 @@ function prepare(canvas, width, height) {
 
 const widthFor = (canvas) => Math.max(120, Math.floor(canvas.parentElement.clientWidth));
 
-// An image of rows x columns cells, coloured by a function of the cell, stretched into a box.
+// An image of rows x columns cells in a box. A function gives the colour of each cell.
 function paintCells(pen, box, rows, columns, colourOf) {
   const small = document.createElement("canvas");
   small.width = columns;
@@ -66,7 +66,7 @@ function paintCells(pen, box, rows, columns, colourOf) {
   pen.drawImage(small, box.x, box.y, box.width, box.height);
 }
 
-// Lines between cells that are marked and cells that are not.
+// Lines between marked cells and other cells.
 function outlineCells(pen, box, rows, columns, isMarked) {
   const w = box.width / columns;
   const h = box.height / rows;
@@ -86,7 +86,7 @@ function outlineCells(pen, box, rows, columns, isMarked) {
       }
     }
   }
-  // A rim in the page's colour keeps the line apart from cells of any colour.
+  // A rim in the page's colour makes the line visible on cells of any colour.
   const line = Math.min(2, Math.max(1.2, Math.min(w, h) / 6));
   pen.lineCap = "square";
   if (Math.min(w, h) >= 8) {
@@ -109,7 +109,7 @@ function ticksOf(length, most) {
   return ticks;
 }
 
-// As much of a text as has room.
+// Shortens a text to the room there is.
 function shortened(pen, text, room) {
   if (pen.measureText(text).width <= room) return text;
   let short = text;
@@ -142,7 +142,7 @@ function writeAxes(pen, box, [vertical, horizontal]) {
   pen.restore();
 }
 
-// Where an image of the two axes goes: square cells, unless that would make it a thread.
+// The box of an image: square cells, unless the image would be too thin.
 function imageBox(width) {
   const [vertical, horizontal] = geometry.axes;
   const margin = { left: 52, top: 6, bottom: 38 };
@@ -163,7 +163,7 @@ function imageBox(width) {
   };
 }
 
-// Columns from left to right, one an index: values, and which are marked.
+// One column per index, from left to right: values, and which are marked.
 function paintColumns(pen, box, length, valueOf, isMarked, [low, high], plain) {
   const y = (value) => box.y + box.height * (1 - (value - low) / (high - low || 1));
   const base = y(Math.max(low, Math.min(high, 0)));

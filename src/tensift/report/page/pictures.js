@@ -1,11 +1,11 @@
-// The score map and the sample, for the state they are given.
+// Draw the score map and the sample for a given state.
 
 const isImage = geometry.mode === null && shape.length > 1;
 const isChannels = geometry.mode !== null;
 const MOST_NAMED_BARS = 48;
 const MOST_TRACES = 64;
 
-// The flat index of a cell of the image, at the chosen indices of the further modes.
+// The flat index of a cell of the image, at the chosen indices of the other modes.
 function cellIndex(further, strides) {
   const [vertical, horizontal] = geometry.axes;
   const offset = geometry.further.reduce((sum, mode, m) => sum + further[m] * strides[mode], 0);
@@ -133,7 +133,7 @@ function drawSampleImage(canvas, state, isKept, first) {
     if (state.overlay === "hidden") return gray;
     const kept = isKept(flat);
     if (state.overlay === "alone") return kept ? gray : mixed(gray, palette.pageRgb, 0.9);
-    // Darker and lighter orange keep what the sample shows there.
+    // Darker and lighter orange keep the sample visible.
     if (kept) return mixed(mixed(gray, palette.keptRgb, 0.75), [255, 255, 255], value / 900);
     return gray;
   });
@@ -155,7 +155,7 @@ function drawSampleColumns(canvas, state, isKept, first) {
   writeColumnAxis(pen, box, featureModes[0], range);
 }
 
-// Which channels are drawn, in their own order: all that have room, the best of many.
+// The channels to draw, in their own order: all if there is room, else the best.
 function tracesOf(view, count, overlay) {
   const most = overlay === "alone" ? Math.min(count, MOST_TRACES) : MOST_TRACES;
   return Array.from(view.ranking.slice(0, Math.min(most, total))).sort((a, b) => a - b);
@@ -165,7 +165,7 @@ function drawTraces(canvas, state, view, isKept, first) {
   const width = widthFor(canvas);
   const channels = tracesOf(view, state.count, state.overlay);
   const height = Math.min(600, Math.max(220, channels.length * 26));
-  // Traces may reach into their neighbours' rows, but not out of the picture.
+  // Traces may overlap the rows of their neighbours, but stay inside the picture.
   const reach = height / channels.length < 20 ? 2.2 : 1.5;
   const row = height / (channels.length + reach - 1);
   const top = ((reach - 1) * row) / 2;

@@ -1,4 +1,4 @@
-// Selections beside one another, and how the optimisation of slices ended.
+// Several selections side by side, and how the solver ended on every slice.
 
 function overlapOf(view, other, count) {
   let shared = 0;
@@ -8,7 +8,7 @@ function overlapOf(view, other, count) {
   return shared;
 }
 
-// A button for each selection; returns what redraws them.
+// Makes a button for each selection; returns a function that redraws them.
 function makeMultiples(grid, indices, choose) {
   const parts = indices.map((index) => {
     const canvas = element("canvas", { "aria-hidden": "true" });
@@ -56,16 +56,16 @@ function certificateSentence(held) {
     : `${Math.min(...held.steps)} to ${Math.max(...held.steps)} steps`;
   if (held.gap) {
     const open = held.total - held.n_converged;
-    return `${slices} took ${steps}. Every objective is proven to lie within ${held.worst_gap.toExponential(1)} of its `
-      + "slice’s optimum, as a share of the objective: no operator can do better by more. "
+    return `${slices} took ${steps}. Every objective is proven to be within ${held.worst_gap.toExponential(1)} (relative) of the `
+      + "optimum of its slice. "
       + (open ? `${counted(open)} slices stopped before they reached the tolerance.` : "All reached the tolerance.");
   }
   const reached = held.n_converged === null ? ""
     : held.n_converged === held.total ? " All met the stopping rule."
-      : ` ${counted(held.n_converged)} of ${counted(held.total)} met the stopping rule; the others ran out of steps.`;
+      : ` ${counted(held.n_converged)} of ${counted(held.total)} met the stopping rule; the others reached the maximum number of steps.`;
   const why = held.solver === "paper"
-    ? " The authors’ iteration proves nothing about the optimum; solver=\"exact\" does, for every slice."
-    : " This method proves nothing about the optimum.";
+    ? " The paper’s solver does not prove how close this is to the optimum; solver=\"exact\" does, for every slice."
+    : " This method does not prove how close this is to the optimum.";
   return `${slices} took ${steps}.${reached}${why}`;
 }
 
@@ -77,7 +77,7 @@ function sliceName(held, place) {
 }
 
 function fillCertificates(held) {
-  // One problem makes no chart.
+  // A single problem needs no chart.
   byId("certificates-chart").hidden = held.total === 1;
   byId("certificates-text").textContent = certificateSentence(held);
   const titles = [{ text: "Slice" }, { text: "Objective", number: true }, { text: "Steps", number: true }];
@@ -97,7 +97,7 @@ function fillCertificates(held) {
   fillTable(byId("certificates-table"), titles, rows, `Certificates of ${some}${held.total} slices`);
 }
 
-// Gaps where there are any, else steps; slices from left to right.
+// Gaps if there are any, else steps; slices from left to right.
 function drawCertificates(canvas, held) {
   const width = widthFor(canvas);
   const pen = prepare(canvas, width, 148);

@@ -69,7 +69,7 @@ function save(text, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-// Some browsers have no clipboard for pages from files: then by way of a selection.
+// Some browsers have no clipboard for pages opened from files: copy a selection instead.
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

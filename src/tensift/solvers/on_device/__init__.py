@@ -1,4 +1,4 @@
-"""Solvers in functions of the array API standard, for arrays wherever they are."""
+"""Solvers written in the array API standard, for arrays of any library on any device."""
 
 from tensift.solvers.on_device._exact import solve_exact_on_device
 from tensift.solvers.on_device._paper import solve_paper_on_device

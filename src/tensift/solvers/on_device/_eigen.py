@@ -1,9 +1,9 @@
-"""Eigenvectors of stacks of positive semidefinite matrices, where the library's are slow.
+"""Eigenvectors of stacks of positive semidefinite matrices, where the library is slow.
 
-Libraries for accelerators decompose stacks of small matrices quickly, up to an order of 32, and
-larger ones a hundred times more slowly. So larger matrices are halved until they are small: the
-invariant subspace of the upper half of the eigenvalues is found by matrix products, and a rotation
-that separates it from the rest leaves two blocks of half the order.
+Libraries for accelerators are fast for matrices up to order 32 and a hundred times slower for
+larger ones. So larger matrices are halved until they are small. Matrix products find the invariant
+subspace of the upper half of the eigenvalues. A rotation that separates it from the rest leaves two
+blocks of half the order.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._namespace import moved_to, namespace_of, to_numpy
-from tensift._warnings import warn_user
-from tensift.solvers.on_device._algebra import Algebra
+from tensift._utils.namespace import moved_to, namespace_of, to_numpy
+from tensift._utils.warnings import warn_user
+from tensift.solvers._algebra import Algebra
 from tensift.solvers.on_device._replay import Replayed
 from tensift.solvers.on_device._sign import composition_for
 
@@ -28,20 +28,20 @@ Array = Any  # of any namespace of the array API
 _SMALL = 32  # the order up to which libraries for accelerators are fast
 _SQUASHES, _LARGEST_SHIFT = 4, 7.0
 _PURIFICATIONS, _AT_ONCE = 56, 8
-_FLOOR = 1e3  # of eigenvalues that are told apart, times the resolution and the trace
-_TILT = 1e-5  # of a row beside the one before it, on a second attempt
-_LEAST_COSINE = 1e-6  # between halves of eigenvectors and of unit vectors
+_FLOOR = 1e3  # times machine epsilon times the trace: smaller eigenvalues count as zero
+_TILT = 1e-5  # relative difference in scale of neighbouring rows, on the second attempt
+_LEAST_COSINE = 1e-6  # between the subspace of half the eigenvectors and half the unit vectors
 _REFINEMENTS, _LARGEST_TURN = 8, 0.7
-# Off the diagonal, and off orthonormality: what is good enough, and what is not good enough to go
-# on with; times the resolution of the numbers, the order of the matrix and its norm.
+# Errors of diagonality and orthonormality that are good enough, and that are too large to accept;
+# times machine epsilon, the order of the matrix and its norm.
 _GOOD, _POOR = 4.0, 1e4
 
 
 def eigh(matrices: Array) -> tuple[Array, Array]:
     """Ascending eigenvalues and eigenvectors of positive semidefinite matrices.
 
-    By the library's own decomposition where that is fast, on the CPU and for small matrices, and
-    by `eigh_by_products` otherwise.
+    On the CPU and for small matrices the library's own decomposition is fast and is used. All
+    others are left to `eigh_by_products`.
     """
     algebra = Algebra(matrices)
     small = matrices.shape[-1] <= _SMALL
@@ -51,33 +51,34 @@ def eigh(matrices: Array) -> tuple[Array, Array]:
 
 
 def eigh_by_products(matrices: Array, *, small: int = _SMALL) -> tuple[Array, Array]:
-    """Eigenvalues, ascending but for rounding, and eigenvectors, by halving down to `small`.
+    """Eigenvalues, ascending up to rounding, and eigenvectors, by halving down to order `small`.
 
     Parameters
     ----------
     matrices : array of shape (p, q, q)
         Positive semidefinite matrices in double precision.
     small : int
-        Blocks of this order and less are left to the library.
+        Blocks of at most this order are left to the library.
 
     Notes
     -----
-    A matrix ``B`` of order m is squashed to ``F = B (B + s I)^-1``, with s such that about half of
-    the eigenvalues of F are above 1/2: so the differences that count are relative to eigenvalues,
-    not to the norm. Squaring F, or ``2 F - F^2``, whichever brings the trace nearer to m / 2,
-    drives the eigenvalues to 0 and 1 and ends with the projector P onto the upper half (the
-    trace-correcting purification of electronic structure theory). Columns of P and ``I - P`` make
-    a matrix whose unitary polar factor separates the halves.
+    A matrix ``B`` of order m is mapped to ``F = B (B + s I)^-1``. The shift s is chosen so that
+    about half of the eigenvalues of F are above 1/2. This makes relative differences of eigenvalues
+    count, not differences relative to the norm. Then F is replaced by ``F^2`` or by ``2 F - F^2``,
+    whichever brings the trace closer to m / 2, until the eigenvalues are 0 and 1. The limit is the
+    projector P onto the upper half (trace-correcting purification, known from electronic structure
+    theory). Columns of P and of ``I - P`` form a matrix whose unitary polar factor separates the
+    halves.
 
-    Eigenvalues of different halves that nearly coincide are not told apart. What this leaves off
-    the diagonal is of the size of their distance, and removed at the end by rotations of all pairs
-    at once, the first terms of which are those of perturbation theory. Matrices for which that
-    fails, such as those with the same eigenvalue many times over, are halved a second time with
-    rows and columns scaled a little differently, which tells eigenvalues apart. If that fails too,
-    they are decomposed by the library, with a warning.
+    This does not separate eigenvalues of different halves that nearly coincide. The error that it
+    leaves off the diagonal is as small as their distance. At the end it is removed by rotating all
+    pairs at once, by the angles of perturbation theory to first order. This fails for some
+    matrices, such as those with one eigenvalue many times. They are halved again with slightly
+    rescaled rows and columns, which separates the eigenvalues. If this fails too, the library
+    decomposes them, with a warning.
     """
     algebra = Algebra(matrices)
-    with np.errstate(all="ignore"):  # what fails is seen at the end
+    with np.errstate(all="ignore"):  # failures are detected at the end
         values, vectors, poor = _halved(matrices, small, 0.0, algebra)
         if not poor.any():
             return values, vectors
@@ -87,7 +88,7 @@ def eigh_by_products(matrices: Array, *, small: int = _SMALL) -> tuple[Array, Ar
     if poor.any():
         warn_user(
             f"{np.count_nonzero(poor)} of {matrices.shape[0]} matrices were decomposed by the "
-            "library's own eigh: products did not find their eigenvectors"
+            "library's own eigh, which is slower: products did not find their eigenvectors"
         )
         new_values, new_vectors = algebra.xp.linalg.eigh(some)
     return _with_rows(values, new_values, index), _with_rows(vectors, new_vectors, index)
@@ -104,7 +105,7 @@ def _with_rows(array: Array, rows: Array, index: NDArray[np.intp]) -> Array:
 def _halved(
     matrices: Array, small: int, tilt: float, algebra: Algebra
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Eigenvalues, eigenvectors, and which of them are not good enough."""
+    """Eigenvalues, eigenvectors, and which matrices are not decomposed well enough."""
     xp = algebra.xp
     n_slices, size = matrices.shape[:2]
     halvings = max(0, math.ceil(math.log2(size / small)))
@@ -131,7 +132,7 @@ def _halved(
 
 
 def _padded(matrices: Array, order: int, algebra: Algebra) -> Array:
-    """Matrices of a larger order, whose last eigenvalues are above all others."""
+    """Matrices padded to a larger order; the added eigenvalues are above all others."""
     xp = algebra.xp
     n_slices, size = matrices.shape[:2]
     if order == size:
@@ -147,8 +148,8 @@ def _rotation_to_halves(blocks: Array, floor: Array, algebra: Algebra) -> Array:
     """Unitary matrices whose first columns span the upper half of the eigenvectors."""
     xp, order = algebra.xp, blocks.shape[-1]
     projector = _upper_projector(_squashed(blocks, floor, algebra), algebra)
-    # The unit vectors nearest to the upper half become its columns: the matrix whose polar
-    # factor is taken is then as far from singular as can be had for nothing.
+    # Use the unit vectors nearest to the upper half. This costs nothing and keeps the matrix of
+    # the polar factor away from being singular.
     ranks = xp.argsort(-algebra.diagonal(projector), axis=-1, stable=True)
     ranks = xp.argsort(ranks, axis=-1)
     places = xp.arange(order, device=algebra.device)
@@ -158,11 +159,11 @@ def _rotation_to_halves(blocks: Array, floor: Array, algebra: Algebra) -> Array:
 
 
 def _polar_factor(matrices: Array, algebra: Algebra) -> Array:
-    """The unitary matrix nearest to each square matrix that is not close to singular.
+    """The unitary matrix nearest to each square matrix.
 
-    Singular values are at most the square root of two.
+    Singular values must be at most the square root of two, and not close to zero.
     """
-    algebra.identity(matrices.shape[-1])  # made before anything is recorded
+    algebra.identity(matrices.shape[-1])  # make it before anything is recorded
     return Replayed(partial(_orthonormalised, algebra), "polar")(matrices)[0]
 
 
@@ -179,11 +180,11 @@ def _squashed(blocks: Array, floor: Array, algebra: Algebra) -> Array:
     """``B (B + s I)^-1`` with s such that the trace is about half of the order."""
     xp, order = algebra.xp, blocks.shape[-1]
     identity = algebra.identity(order)
-    # Eigenvalues that are zero but for rounding are moved away from zero, where they have no sign,
-    # and away from one another.
+    # Eigenvalues that are zero up to rounding are moved away from zero, where rounding would
+    # decide their sign, and away from each other.
     grades = 1 + xp.arange(order, dtype=algebra.real_dtype, device=algebra.device) / order
     blocks = blocks + floor * algebra.diagonal_matrices(grades)
-    # To begin with, the geometric mean of the eigenvalues.
+    # Start with the geometric mean of the eigenvalues.
     factors = algebra.diagonal(xp.linalg.cholesky(blocks))
     shift = xp.exp(2 * xp.mean(xp.log(algebra.at_least(factors, algebra.tiny)), axis=-1))
     for left in reversed(range(_SQUASHES)):
@@ -195,7 +196,7 @@ def _squashed(blocks: Array, floor: Array, algebra: Algebra) -> Array:
             slope = algebra.at_least(trace - algebra.norms(squashed) ** 2, 1e-3)
             step = (trace - order / 2) / slope
             shift = shift * xp.exp(xp.clip(step, min=-_LARGEST_SHIFT, max=_LARGEST_SHIFT))
-    # Inverses have errors of up to a thousandth: keep clear of 0 and 1, beyond which is no return.
+    # Inverses are off by up to a thousandth. Stay inside (0, 1): purification diverges outside.
     return 0.96 * algebra.hermitian_part(squashed) + 0.02 * identity
 
 
@@ -212,7 +213,7 @@ def _upper_projector(matrices: Array, algebra: Algebra) -> Array:
 
 
 def _purified(algebra: Algebra, matrices: Array) -> tuple[Array, Array]:
-    """Some steps of purification, and how far the eigenvalues were from 0 and 1 at the last."""
+    """Some steps of purification, and how far eigenvalues were from 0 and 1 before the last."""
     for _ in range(_AT_ONCE):
         square, trace = matrices @ matrices, algebra.trace(matrices)
         distance = trace - algebra.trace(square)
@@ -234,7 +235,7 @@ def _apply_blocks(vectors: Array, rotations: Array) -> Array:
 def _refined(
     matrices: Array, vectors: Array, algebra: Algebra
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Rotate nearly right eigenvectors until nothing is left off the diagonal."""
+    """Rotate approximate eigenvectors until the matrices are diagonal."""
     xp, order = algebra.xp, matrices.shape[-1]
     identity = algebra.identity(order)
     resolution = algebra.eps * order
@@ -252,10 +253,10 @@ def _refined(
         angle = 0.5 * xp.atan(2 * length / distance) / length
         matters = length > (2 / order) * norm[:, None, None]
         turn = xp.where(matters, angle, xp.zeros_like(angle)) * off
-        # Many large angles at once would turn too far.
+        # Many large angles together would rotate too far.
         limit = _LARGEST_TURN / algebra.at_least(algebra.norms(turn), _LARGEST_TURN)
         turn = limit[:, None, None] * turn
-        # The beginning of the exponential, made orthonormal.
+        # The first terms of the matrix exponential, then orthonormalised.
         vectors = vectors + vectors @ (turn + 0.5 * (turn @ turn))
         for _ in range(2):
             vectors = 1.5 * vectors - 0.5 * (vectors @ (algebra.adjoint(vectors) @ vectors))

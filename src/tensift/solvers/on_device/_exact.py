@@ -1,51 +1,50 @@
-"""The certified minimum where the arrays are: products in place of projections by eigenvectors."""
+"""The exact solver on any device: it projects by matrix products, not by eigenvectors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._namespace import moved_to, namespace_of, to_numpy
+from tensift._utils.namespace import moved_to, namespace_of, to_numpy
+from tensift.solvers._algebra import Algebra
+from tensift.solvers._diagonal import DiagonalProblems
 from tensift.solvers._exact import _BALANCE_EVERY, _BALANCE_UNTIL, _SOFTER
+from tensift.solvers._formulas import column_weights, is_closed, kept_shares, scaling_of
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
-from tensift.solvers.on_device._algebra import Algebra
 from tensift.solvers.on_device._eigen import eigh
 from tensift.solvers.on_device._replay import Replayed, memory_of
 from tensift.solvers.on_device._sign import sign_for
-from tensift.solvers.on_device._start import Diagonal, column_weights
+from tensift.solvers.on_device._spectrum import spectrum_of
 from tensift.solvers.on_device._steps import (
     advanced,
     balanced,
     begun,
     certified,
-    kept_shares,
     projected,
     scaled_lift,
-    scaling_of,
 )
 
 __all__ = ["solve_exact_on_device"]
 
 Array = Any  # of any namespace of the array API
 
-# Elements of a stack solved together. About sixty such stacks of double precision are in memory,
-# which may be a quarter of that of the device.
+# Elements of a stack that is solved at once. About sixty such stacks in double precision are in
+# memory; together they may take a quarter of the memory of the device.
 _SMALLEST_BLOCK, _LARGEST_BLOCK, _STACKS, _SHARE = 2**20, 2**25, 60, 0.25
-# Of projections, as a share of norms: enough for most slices, and for those that take long.
+# Accuracy of projections relative to norms: it is enough for most slices, later for the rest.
 _ACCURACY, _LATER_ACCURACY, _LATER = 1e-5, 1e-9, 96
-_SMALLEST_PART = 64  # of its first size: as far as a stack shrinks
-# After these steps the metric is made anew, and the gap looked at: both cost more, compared to a
-# step, than they do in `solve_exact`.
+_SMALLEST_PART = 64  # a stack never shrinks below its first size divided by this
+# Steps after which the metric is renewed, and how often the gap is checked. Both are rarer than in
+# `solve_exact`, because here they cost more than a step.
 _NEW_METRICS = {12 * 3**k for k in range(10)}
-_CHECK_EVERY = {3: 1, 9: 2, 49: 4, np.inf: 8}  # until which step, how often
-# Columns are weighted a little differently, so that those that have vanished, all alike, do not
-# give the metric eigenvalues that are hard to tell apart.
+_CHECK_EVERY = {3: 1, 9: 2, 49: 4, np.inf: 8}  # before step 3 at every step, and so on
+# Weights get slightly different from column to column. Otherwise all columns that have vanished
+# would have the same weight, and the metric would have eigenvalues that are hard to separate.
 _GRADES = 0.2
 _TINY = float(np.finfo(float).tiny)
 
@@ -60,17 +59,18 @@ def solve_exact_on_device(
 ) -> Solution:
     """Minimise every slice problem to a certified relative duality gap, on any device.
 
-    The method is that of `solve_exact`, step for step. What differs is how matrices are projected
-    onto the cone: by a polynomial of them (`sign`), so that a step is made of products alone. The
-    certificate takes parts that are positive semidefinite by construction (`certified_split`): the
-    bound is proven and the operators are feasible, however near the polynomial came. Eigenvectors
-    are needed once for all penalties, and again for slices that take long; beyond the order that
-    libraries decompose quickly they, too, come from products (`eigh_by_products`).
+    The steps are those of `solve_exact`, except for the projection onto the cone: a polynomial of
+    the matrices (`sign`) replaces eigenvectors, so a step consists of products only. The
+    certificate uses parts that are positive semidefinite by construction (`certified_split`). So
+    the bound is proven and the operators are feasible, however accurate the polynomial is.
+    Eigenvectors are needed once for all penalties, and again for slices that take long. For
+    matrices too large for the library they come from products as well (`eigh_by_products`).
 
     Parameters
     ----------
     problems : SliceProblems
-        The slices to solve, their Gram matrices in any array of the standard, in double precision.
+        The slices to solve. Their Gram matrices are arrays of any library that follows the
+        standard, in double precision.
     tol, max_iter, start
         As in `solve_exact`.
     callback : callable, optional
@@ -79,12 +79,12 @@ def solve_exact_on_device(
     Returns
     -------
     Solution
-        Of arrays of the same kind, on the same device.
+        Its arrays are of the same kind, on the same device.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import SliceProblems
     >>> from tensift.solvers.on_device import solve_exact_on_device
     >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
@@ -99,9 +99,9 @@ def solve_exact_on_device(
     xp = namespace_of(array)
     if xp.finfo(array.dtype).bits != 64:
         raise ValueError(
-            "solver='exact' proves its results in double precision, and the Gram matrices are in "
-            f"{array.dtype}; use 64-bit arrays (in JAX: jax.config.update('jax_enable_x64', "
-            "True)), or solver='paper'"
+            f"solver='exact' needs double precision, but the Gram matrices are in {array.dtype}; "
+            "use 64-bit arrays (in JAX: jax.config.update('jax_enable_x64', True)), or "
+            "solver='paper'"
         )
     n_slices, size = array.shape[:2]
     rows = max(1, block_elements(array) // size**2)
@@ -118,7 +118,7 @@ def solve_exact_on_device(
 
 
 def block_elements(like: Array) -> int:
-    """How many elements of Gram matrices are solved together on the device of an array."""
+    """How many elements of Gram matrices are solved at once on the device of an array."""
     memory = memory_of(like)
     if memory is None:
         return 2**22
@@ -130,18 +130,19 @@ def _solve_block(
     problems: SliceProblems, tol: float, max_iter: int, warm: Array | None
 ) -> Solution:
     algebra = Algebra(problems.gram.array)
-    return _Splitting(Diagonal.of(problems, algebra), warm).run(tol, max_iter)
+    diagonal = DiagonalProblems.of(problems, algebra, spectrum_of(problems.gram))
+    return _Splitting(algebra, diagonal, warm).run(tol, max_iter)
 
 
 class _Splitting:
-    """The state of the method for a stack of slices, of which those that are done leave.
+    """The state of the method for a stack of slices; finished slices leave it.
 
-    As in `solve_exact`: `sparse_in` and `conic_in` are the variables of the iteration. Of the
-    second half the sign and the modulus are kept, the sum of its positive and negative parts. What
-    the host is told, a few numbers a slice, is in NumPy arrays.
+    `sparse_in` and `conic_in` are the variables of the iteration, as in `solve_exact`. For
+    `conic_in`, half its sign and its modulus (the sum of its positive and negative parts) are
+    kept. A few numbers for every slice are copied to the host, into NumPy arrays.
     """
 
-    # What has an entry for every slice; `turn` leads from `basis` to the eigenbasis of S.
+    # Attributes with one entry for every slice. `turn` maps `basis` to the eigenbasis of S.
     _ON_DEVICE = (
         "balance", "weights", "spectrum", "basis", "turn", "pull", "scaling", "lift", "damping",
         "sparse_in", "kept", "conic_in", "half_sign", "modulus", "conic", "moves", "best",
@@ -149,13 +150,11 @@ class _Splitting:
     )  # fmt: skip
     _ON_HOST = ("objective", "bound", "unit", "index")
 
-    def __init__(self, problems: Diagonal, warm: Array | None) -> None:
-        algebra = self.algebra = problems.algebra
-        self.problems = problems
+    def __init__(self, algebra: Algebra, problems: DiagonalProblems, warm: Array | None) -> None:
+        self.algebra, self.problems = algebra, problems
         self._set_accuracy(_ACCURACY)
         begin = partial(begun, algebra, self.project)
         begin_at_last = Replayed(begin, ("begin", _ACCURACY), lasting=True)
-        given = [getattr(problems, f.name) for f in fields(problems)[1:]]
         (
             self.sparse_in,
             self.kept,
@@ -170,9 +169,9 @@ class _Splitting:
             self.balance,
             self.lift,
             self.damping,
-        ) = begin_at_last(*given, *([] if warm is None else [warm]))
+        ) = begin_at_last(*problems.arrays, *([] if warm is None else [warm]))
         self.basis = problems.vectors
-        self.turn, self.turned = problems.vectors, False  # not used before there is a new metric
+        self.turn, self.turned = problems.vectors, False  # not used before the metric is renewed
         xp = algebra.xp
         self.best = xp.zeros_like(self.conic_in)
         self.moves = xp.ones_like(self.conic_in[:, :4, 0])
@@ -195,7 +194,7 @@ class _Splitting:
                 self._step(watched=balances)
             if _is_checked(step) or step == max_iter:
                 self._certify(going)
-                closed = self.objective - self.bound <= tol * np.abs(self.objective)
+                closed = is_closed(self.objective, self.bound, tol)
             done = going & (closed if step < max_iter else True)
             path.append(np.full(n_slices, np.nan))
             path[-1][self.index[going]] = (self.objective * self.unit)[going]
@@ -227,7 +226,7 @@ class _Splitting:
         )
 
     def _set_accuracy(self, accuracy: float) -> None:
-        """Choose the polynomial, and the functions that depend on it."""
+        """Choose the polynomial, and build the functions that depend on it."""
         project = sign_for(self.problems.vectors, accuracy)
         self.project = partial(projected, self.algebra, project)
         self.advance = [
@@ -239,7 +238,7 @@ class _Splitting:
         ]
 
     def _step(self, *, watched: bool) -> None:
-        """One step of all slices; a watched one says how far things moved."""
+        """One step of all slices; with `watched`, also store how far they moved."""
         (
             self.sparse_in,
             self.kept,
@@ -275,11 +274,11 @@ class _Splitting:
         return self.sparse_in * self.kept[:, None, :]
 
     def _gradient(self) -> Array:
-        """The multiplier of the column norms: no column is longer than lam."""
+        """The multiplier of the column norms; its columns have norms of at most lam."""
         return self.sparse_in * (self.weights * (1 - self.kept))[:, None, :]
 
     def _certify(self, going: NDArray[np.bool_]) -> None:
-        """Improve the best operator and the best bound by what the last step gave."""
+        """Update the best operator and the best bound with the results of the last step."""
         certify = Replayed(partial(certified, self.algebra, self.turned), ("gap", self.turned))
         found, facts = certify(
             self.sparse_in,
@@ -307,14 +306,14 @@ class _Splitting:
         self.best = xp.where(moved_to(found, better)[:, None, None], found, self.best)
 
     def _balance(self) -> None:
-        """Weigh the cone anew where the copies are far apart or hardly move."""
+        """Change the weight of the cone where the copies are far apart or hardly move."""
         balance = Replayed(partial(balanced, self.algebra), "balance", lasting=True)
         self.balance, self.lift, self.damping, self.conic_in, self.modulus = balance(
             self.moves, self.conic, self.conic_in, self.balance, self.scaling, self.spectrum
         )
 
     def _renew_metric(self) -> None:
-        """Weigh every column by its present norm, and take the best multiple of both copies."""
+        """Weight every column by its present norm, and take the best multiple of both copies."""
         algebra, problems, old = self.algebra, self.problems, self.basis
         xp, adjoint = algebra.xp, algebra.adjoint
         factor = xp.clip(self.multiple, min=0.2, max=5.0)
@@ -326,7 +325,7 @@ class _Splitting:
         weights = _SOFTER * column_weights(algebra, problems.lam, algebra.column_norms(sparse))
         places = xp.arange(weights.shape[1], dtype=weights.dtype, device=algebra.device)
         weights = weights * (1 + _GRADES * places / weights.shape[1])
-        # The eigenvectors of the metric, less what is the same in all directions.
+        # Subtracting a multiple of the identity does not change eigenvectors, but helps accuracy.
         least = xp.min(weights, axis=1, keepdims=True)
         metric = algebra.from_spectrum(problems.vectors, problems.values)
         metric = metric + algebra.diagonal_matrices((weights - least) / 2)
@@ -345,7 +344,7 @@ class _Splitting:
 
     def _set_metric(self, weights: Array, values: Array, basis: Array) -> None:
         self.weights, self.spectrum, self.basis = weights, values, basis
-        self.scaling = scaling_of(values)
+        self.scaling = scaling_of(self.algebra, values)
         self.lift, self.damping = scaled_lift(self.scaling, values, self.balance)
 
     def _keep(self, kept: NDArray[np.bool_]) -> None:
@@ -353,7 +352,7 @@ class _Splitting:
             setattr(self, name, self._taken(getattr(self, name), kept))
         for name in self._ON_HOST:
             setattr(self, name, getattr(self, name)[kept])
-        self.problems = self.problems.take(moved_to(self.weights, np.flatnonzero(kept)))
+        self.problems = self.problems[moved_to(self.weights, np.flatnonzero(kept))]
 
     def _taken(self, array: Array, which: NDArray) -> Array:
         index = np.flatnonzero(which) if which.dtype == bool else which
@@ -366,7 +365,7 @@ def _is_checked(step: int) -> bool:
 
 
 def _who_stays(going: NDArray[np.bool_], first_size: int) -> NDArray[np.bool_]:
-    """All slices that go on, and as many others as fill the stack to one of few sizes."""
+    """The slices to keep: all unfinished ones, and others to fill one of few stack sizes."""
     size = first_size
     n_going = int(np.count_nonzero(going))
     needed = max(n_going, first_size // _SMALLEST_PART)

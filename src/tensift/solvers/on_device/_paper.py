@@ -1,4 +1,4 @@
-"""The authors' iteration where the arrays are: inverses and products, no eigenvectors."""
+"""The authors' iteration on any device: inverses and products, no eigenvectors."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._namespace import device_of, is_complex, moved_to, namespace_of, to_numpy
-from tensift._stacks import adjoint, diagonal_of
-from tensift._warnings import warn_user
-from tensift.gram._tensor import GramTensor
+from tensift._utils.namespace import device_of, is_complex, moved_to, namespace_of, to_numpy
+from tensift._utils.stacks import adjoint, diagonal_of
+from tensift._utils.warnings import warn_user
+from tensift.moments import GramTensor
 from tensift.solvers._problem import SliceProblems, column_norms
 from tensift.solvers._solution import Solution
 from tensift.solvers.on_device._sign import psd_part
 
 __all__ = ["solve_paper_on_device"]
 
-_ACCURACY = 1e-9  # of projections, where operators have eigenvalues up to one
-# Positive and negative parts annihilate one another. By how many units of the last place of the
-# squared norm their product may be off beyond what the accuracy allows; else projections failed.
+_ACCURACY = 1e-9  # of projections of matrices with eigenvalues up to one
+# The product of positive and negative part is zero. A projection counts as failed if the product
+# exceeds what the accuracy allows by this many units in the last place of the squared norm.
 _ROUNDING = 2.0**12
 _SINGULAR = 0.1  # how far a matrix times its inverse may be from the identity
-_SMALL = 2**15  # elements of a stack from which on fewer of them would save no time
+_SMALL = 2**15  # elements of a stack: making a smaller one smaller saves no time
 
 
 def solve_paper_on_device(
@@ -38,16 +38,17 @@ def solve_paper_on_device(
     watch_conjugate: bool = False,
     callback: Callable[[int], None] | None = None,
 ) -> Solution:
-    """Run Algorithm 1 of the paper on every slice, in functions of the array API standard.
+    """Run Algorithm 1 of the paper on every slice, on any device.
 
-    The steps and the parameters are those of `solve_paper`. Projections onto the cone are made of
-    products alone (`psd_part`), so nothing but a handful of numbers a slice leaves the device:
-    what decides who goes on.
+    Steps and parameters are those of `solve_paper`. The projection onto the cone uses products
+    only (`psd_part`). Only a few numbers for every slice leave the device; they decide which
+    slices continue.
 
     Parameters
     ----------
     problems : SliceProblems
-        The slices to solve, their Gram matrices in any array of the standard.
+        The slices to solve. Their Gram matrices are arrays of any library that follows the
+        standard.
     ridge, smoothing, tol, relative, max_iter, watch_conjugate
         As in `solve_paper`.
     callback : callable, optional
@@ -56,18 +57,18 @@ def solve_paper_on_device(
     Returns
     -------
     Solution
-        Of arrays of the same kind, on the same device.
+        Its arrays are of the same kind, on the same device.
 
     Warns
     -----
     UserWarning
-        If products failed to project some matrices, which were then decomposed by the library's
-        own ``eigh``.
+        If products failed to project some matrices. The library's own ``eigh`` then decomposes
+        them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.gram import GramTensor
+    >>> from tensift.moments import GramTensor
     >>> from tensift.solvers import SliceProblems
     >>> from tensift.solvers.on_device import solve_paper_on_device
     >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
@@ -88,7 +89,7 @@ def solve_paper_on_device(
     watch_conjugate = watch_conjugate and is_complex(gram)
 
     stack = _Stack.of(problems)
-    left: list[tuple[NDArray, Any]] = []  # slices that are done, with their operators
+    left: list[tuple[NDArray, Any]] = []  # finished slices with their operators
     path: list[NDArray] = []
     converged = np.zeros(n_slices, bool)
     going = np.ones(n_slices, bool)  # of the slices in the stack
@@ -108,7 +109,7 @@ def solve_paper_on_device(
             n_failures += int(np.count_nonzero(failed))
             current = _decomposed(free, current, failed)
             facts = _facts(stack.problems, free, current, miss, accuracy, watch_conjugate)
-        # The next projection is made as accurate as this one's norm demands.
+        # The accuracy of the next projection is relative to this norm.
         norm = float(facts.norm[going].max())
         path.append(np.full(n_slices, np.nan))
         path[-1][active] = facts.value[going]
@@ -129,8 +130,8 @@ def solve_paper_on_device(
     left.append((stack.index, stack.operators))
     if n_failures:
         warn_user(
-            f"{n_failures} projections onto the cone were made by the library's own eigh, since "
-            "products failed; products of full precision are needed (no TF32)"
+            f"{n_failures} projections onto the cone were made by the library's own eigh, because "
+            "products failed; make sure that products have full precision (no TF32)"
         )
     order = np.argsort(np.concatenate([index for index, _ in left]))
     operators = xp.concat([part for _, part in left])
@@ -146,19 +147,19 @@ def solve_paper_on_device(
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of a step: column norms on the device, a number a slice each on the host."""
+    """Results of a step: column norms on the device; on the host, one number for every slice."""
 
     norms: Any
     value: NDArray  # the objective
     watched: NDArray  # the value that decides when to stop
     norm: NDArray  # of the matrices that were projected
-    miss: NDArray  # by how much inverses are none
-    sound: NDArray[np.bool_]  # whether the projection is one
+    miss: NDArray  # the error of the inverses
+    sound: NDArray[np.bool_]  # whether the projection succeeded
 
 
 @dataclass(frozen=True)
 class _Stack:
-    """Slices that are stepped together, and the operators of those among them that have ended."""
+    """Slices that are stepped together, with the operators of those that are finished."""
 
     problems: SliceProblems
     norms: Any
@@ -179,13 +180,13 @@ class _Stack:
         return _column(self.problems.lam) / (2 * root) + ridge
 
     def norm_at_start(self, smoothing: float, ridge: float) -> float:
-        """A bound for the matrices of the first step: ``max(1, eta / 2 / weight)``."""
+        """A bound of the norms in the first step: ``max(1, eta / 2 / weight)``."""
         xp = namespace_of(self.norms)
         bound = _column(self.problems.eta) / 2 / self.weights(smoothing, ridge)
         return max(1.0, float(xp.max(bound)))
 
     def stepped(self, current: Any, norms: Any, ended: NDArray[np.bool_]) -> _Stack:
-        """The stack after a step, with the operators of slices that end with it."""
+        """The stack after a step; operators are stored for the slices that end with it."""
         operators = self.operators
         if ended.all():
             operators = current
@@ -198,10 +199,10 @@ class _Stack:
     def compressed(
         self, going: NDArray[np.bool_], previous: NDArray, left: list[tuple[NDArray, Any]]
     ) -> tuple[_Stack, NDArray[np.bool_], NDArray]:
-        """Without the slices that have ended, once they are half of the stack.
+        """Drop finished slices once they are half of the stack.
 
-        A stack is halved, and filled up with slices that have ended: libraries that compile for
-        each shape then meet few shapes.
+        The stack is halved, and some finished slices stay to fill it. So there are few shapes,
+        which helps libraries that compile for every shape.
         """
         size = len(going)
         elements = self.norms.shape[1] ** 2
@@ -234,7 +235,7 @@ class _Stack:
 
 
 def _decomposed(free: Any, current: Any, failed: NDArray[np.bool_]) -> Any:
-    """Projections, with those that failed made by the library's eigenvectors."""
+    """Projections; those that failed are replaced by ones from the library's eigenvectors."""
     xp = namespace_of(free)
     index = np.flatnonzero(failed)
     values, vectors = xp.linalg.eigh(xp.take(free, moved_to(free, index), axis=0))
@@ -253,7 +254,7 @@ def _facts(
     accuracy: float,
     watch_conjugate: bool,
 ) -> _Facts:
-    """Objectives, and whether positive and negative parts annihilate one another; one transfer."""
+    """Objectives, and whether the projections succeeded; all in one transfer to the host."""
     xp = namespace_of(free)
     norms = column_norms(current)
     value = problems.value(current, norms)
@@ -270,7 +271,7 @@ def _facts(
 def _unconstrained(problems: SliceProblems, weights: Any) -> tuple[Any, Any]:
     """Hermitian part of ``(S - eta/2 I) (S + D)^-1``, ``D = diag(weights)`` (`Derivative of A`).
 
-    Also by how much the inverse is none, for every slice.
+    Also the error of the inverse of every slice.
     """
     gram, half_eta = problems.gram.array, _column(problems.eta) / 2
     xp = namespace_of(gram)
@@ -279,7 +280,7 @@ def _unconstrained(problems: SliceProblems, weights: Any) -> tuple[Any, Any]:
     inverse = _inverse(shifted)
     inverse = 0.5 * (inverse + adjoint(inverse))
     miss = xp.linalg.vector_norm(shifted @ inverse - identity, axis=(-2, -1), ord=float("inf"))
-    # Off the diagonal, a scaling of the inverse; on it, without cancellation, as in `solve_paper`.
+    # As in `solve_paper`: scaled entries of the inverse, with a diagonal free of cancellation.
     fitted = xp.linalg.vecdot(inverse, gram)
     diagonal = fitted - half_eta * diagonal_of(inverse)
     half = -0.5 * (weights + half_eta)
@@ -288,7 +289,7 @@ def _unconstrained(problems: SliceProblems, weights: Any) -> tuple[Any, Any]:
 
 
 def _inverse(matrices: Any) -> Any:
-    """Inverses; libraries that say that there are none say so in one way."""
+    """Inverses; every library's error for a singular matrix becomes NumPy's LinAlgError."""
     try:
         return namespace_of(matrices).linalg.inv(matrices)
     except Exception as error:
@@ -298,10 +299,10 @@ def _inverse(matrices: Any) -> Any:
 
 
 def _plain(penalty: Any) -> Any:
-    """Penalties that go with any array: arrays, or Python's own numbers."""
+    """A penalty as an array or a Python float, which work with arrays of any library."""
     return penalty if getattr(penalty, "ndim", 0) else float(penalty)
 
 
 def _column(penalty: Any) -> Any:
-    """A penalty of every slice, so that it goes with ``(p, q)``."""
+    """A penalty in a shape that broadcasts with ``(p, q)``."""
     return penalty[:, None] if getattr(penalty, "ndim", 0) else penalty

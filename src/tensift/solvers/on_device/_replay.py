@@ -1,9 +1,9 @@
-"""Functions of arrays that are run many times over, replayed instead of spelled out each time.
+"""Record functions that run many times, and replay them at a single request.
 
-A step of a solver is a hundred small operations, and an accelerator finishes each of them sooner
-than Python can ask for the next. PyTorch on CUDA can record what a function asks for, and do all
-of it again at one request; JAX can compile it as a whole. Arrays of other libraries, and PyTorch's
-on processors, take the function as it is.
+A step of a solver is a hundred small operations. An accelerator finishes each of them before
+Python can ask for the next. PyTorch on CUDA can record all operations of a function and replay
+them at one request. JAX can compile the function as a whole. For other libraries, and for PyTorch
+on the CPU, the function is called as it is.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ __all__ = ["Replayed", "forget_recordings", "memory_of"]
 
 Array = Any  # of any namespace of the array API
 
-_AT_MOST = 192  # recordings, and functions that may become one
-_SHARE = 0.5  # of a device's memory that recordings hold at most
+_AT_MOST = 192  # entries: recordings, and functions that were called once
+_SHARE = 0.5  # of the memory of a device that recordings may take
 _recordings: OrderedDict[Hashable, _Recording | None] = OrderedDict()
 _compiled: OrderedDict[Hashable, Callable[..., tuple[Array, ...]]] = OrderedDict()
 
 
 def forget_recordings() -> None:
-    """Give back the memory of what solvers have recorded or compiled for speed.
+    """Free the memory of what solvers have recorded or compiled for speed.
 
-    It is at most half of a device's memory, and made anew when it is needed.
+    This is at most half of the memory of a device. Recordings are made again when needed.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def forget_recordings() -> None:
 
 
 def memory_of(array: Array) -> int | None:
-    """The bytes of memory that the device of an array has, where its library tells."""
+    """The memory of the device of an array, in bytes; None if its library does not tell."""
     for name in ("torch", "cupy"):
         library = sys.modules.get(name)
         if name == "torch" and library and isinstance(array, library.Tensor) and array.is_cuda:
@@ -51,16 +51,19 @@ def memory_of(array: Array) -> int | None:
 
 
 class Replayed:
-    """A function from arrays to a tuple of arrays, without any decision that depends on values.
+    """A function from arrays to a tuple of arrays that may be recorded.
+
+    It must not make decisions that depend on the values of arrays.
 
     Parameters
     ----------
     function : callable
         The function.
     key : hashable
-        Whatever it depends on besides the arrays: functions with equal keys share recordings.
+        Everything that it depends on besides the arrays. Functions with equal keys share
+        recordings.
     lasting : bool, default=False
-        Whether results are to be kept. Otherwise the next call may overwrite them.
+        Whether to copy the results. Otherwise the next call may overwrite them.
     """
 
     def __init__(
@@ -71,14 +74,14 @@ class Replayed:
         self.lasting = lasting
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
-        """Call the function: with CUDA, once as it is, then recorded, from then on replayed."""
+        """Call the function; on CUDA, the second call records it, and later calls replay it."""
         if is_jax_array(arrays[0]):
             return self._compiled(arrays)(*arrays)
         torch = sys.modules.get("torch")
         if torch is None or not isinstance(arrays[0], torch.Tensor) or not arrays[0].is_cuda:
             return self.function(*arrays)
         key = (self.key, *((array.shape, array.dtype, array.device) for array in arrays))
-        if key not in _recordings:  # worth a recording only if it is called again
+        if key not in _recordings:  # do not record functions that are called only once
             _recordings[key] = None
             if len(_recordings) > _AT_MOST:
                 _recordings.popitem(last=False)
@@ -101,7 +104,7 @@ class Replayed:
 
 
 def _forget_the_oldest(limit: float) -> None:
-    """Forget recordings until those that are left hold no more bytes than `limit`."""
+    """Drop the oldest recordings until the rest takes at most `limit` bytes."""
     while sum(made.size for made in _recordings.values() if made is not None) > limit:
         oldest = next(key for key, made in _recordings.items() if made is not None)
         if oldest == next(reversed(_recordings)):
@@ -110,14 +113,14 @@ def _forget_the_oldest(limit: float) -> None:
 
 
 class _Recording:
-    """A function as recorded for arrays in certain places, to which others are copied first."""
+    """A recorded function; its inputs are copied to where the recording reads them."""
 
     def __init__(self, torch: Any, function: Callable[..., Any], arrays: tuple[Array, ...]) -> None:
         before = torch.cuda.memory_reserved(arrays[0].device)
         self._places = [array.clone() for array in arrays]
         self._held: list[Array] = [None] * len(arrays)
-        self._function = function  # with the constants that it reads
-        function(*self._places)  # makes constants that are made when first needed
+        self._function = function  # keeps alive the constants that it reads
+        function(*self._places)  # creates constants that are created at first use
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
             self._results = function(*self._places)
@@ -127,7 +130,7 @@ class _Recording:
 
     def __call__(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         for number, (place, array) in enumerate(zip(self._places, arrays, strict=True)):
-            # What is there already need not be copied, unless a replay has written it anew.
+            # Skip arrays that are there already, unless a replay has overwritten them since.
             if array is not self._held[number] or hasattr(array, "_is_rewritten"):
                 place.copy_(array)
                 self._held[number] = array

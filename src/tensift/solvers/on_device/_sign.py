@@ -1,10 +1,11 @@
-"""Positive semidefinite parts of stacks of Hermitian matrices by matrix products alone.
+"""Positive semidefinite parts of stacks of Hermitian matrices, by matrix products only.
 
-The positive part of ``B`` is ``(B + |B|) / 2`` with ``|B| = sign(B) B``, and the sign is approached
+The positive part of ``B`` is ``(B + |B|) / 2`` with ``|B| = sign(B) B``. The sign is approximated
 by a composition of odd polynomials of degree five. Each is the best approximation of 1 on the
-interval that the ones before have left of ``[low, 1]``, which makes the composition the best of its
-kind. Eigenvalues below `low` keep a sign of modulus less than one, so they are off by a share of
-what is next to nothing: that, not the distance of eigenvalues from zero, decides the accuracy.
+interval to which the previous ones map ``[low, 1]``; this composition is the best of its kind. For
+eigenvalues below `low` the computed sign has a modulus below one. The error is then a share of an
+eigenvalue that is almost zero. So `low` decides the accuracy, and eigenvalues close to zero do no
+harm.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from tensift._stacks import adjoint
+from tensift._utils.stacks import adjoint
 
 __all__ = [
     "Sign",
@@ -32,32 +33,32 @@ __all__ = [
 
 Array = Any  # of any namespace of the array API
 
-# Each step is made for an interval that is wider by this share than the last one's image: rounding
-# must not carry an eigenvalue beyond it, where polynomials grow without bound.
+# Each step is made for an interval wider by this share than the image of the last step. Outside,
+# polynomials grow without bound, and rounding must not push an eigenvalue there.
 _MARGIN = {"single": 1e-4, "double": 1e-6}
-_FINEST = {"single": 1e-6, "double": 1e-13}  # accuracies below this are rounding
-# Nor must one that has grown already be carried next to zero, where rounding weighs most: the
-# best polynomial on a wide interval does so between its extrema. It is made for this share of the
-# interval at least; the part below grows by 4.06 instead of 4.26 a step.
+_FINEST = {"single": 1e-6, "double": 1e-13}  # smaller accuracies are below rounding
+# The best polynomial on a wide interval brings some eigenvalues, which were large already, back
+# close to zero, where rounding matters most. So polynomials are made for the part of the interval
+# above this share of its upper end. Smaller eigenvalues grow by 4.06 instead of 4.26 per step.
 _NARROWEST = 0.05
-_NARROW = 2e-4  # relative width of an interval from which Newton and Schulz's step is as good
+_NARROW = 2e-4  # relative width of an interval on which a Newton-Schulz step is as good
 _MOST_STEPS = 40
 _MOST_MADE = 64
 _made: dict[tuple[Any, ...], Sign] = {}
-_LEAST = 1e-30  # of the norm of a fourth power; matrices below have next to no sign
+_LEAST = 1e-30  # norms of fourth powers are not divided by less
 
 
 def psd_part(matrices: Array, accuracy: float = 1e-9) -> Array:
-    """Nearest positive semidefinite matrix of each Hermitian matrix in a stack, by products alone.
+    """The nearest positive semidefinite matrix to each Hermitian matrix, by products only.
 
     Parameters
     ----------
     matrices : array of shape (p, q, q)
         Hermitian matrices of any namespace of the array API, real or complex.
     accuracy : float, default=1e-9
-        How far the result may be off, in the spectral norm and as a share of a bound of the
-        matrix's own norm that is at most ``q**(1/8)`` times too large. It decides the number of
-        products. Accuracies beyond those of the data type are not reached.
+        Largest error of the result in the spectral norm, relative to a bound of the norm of the
+        matrix that is at most ``q**(1/8)`` times too large. It decides the number of products. The
+        data type limits what can be reached.
 
     Returns
     -------
@@ -78,17 +79,17 @@ def psd_part(matrices: Array, accuracy: float = 1e-9) -> Array:
 
 
 def certified_split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Array]:
-    """Positive and negative parts that are positive semidefinite whatever the accuracy.
+    """Positive and negative parts that are positive semidefinite for any accuracy.
 
     Let ``X`` be the computed sign of ``B``. It is a composition of polynomials
-    ``c x ((x^2 + b)^2 + g)`` with ``c, g > 0``, so ``X`` has the eigenvectors of ``B``, and where
-    ``B`` has an eigenvalue ``v`` that of ``X`` has the same sign: the eigenvalues of ``X B`` are
-    not negative. Hence neither are those of ``K X B K`` with ``K = (I + X) / 2``, the positive
-    part, and with ``K = (I - X) / 2``, the negative one. The difference of the two is ``X^2 B``:
-    the matrices themselves up to the accuracy.
+    ``c x ((x^2 + b)^2 + g)`` with ``c, g > 0``. So ``X`` has the eigenvectors of ``B``, and its
+    eigenvalues have the same signs as those of ``B``. Hence ``X B`` has no negative eigenvalues,
+    and neither has ``K X B K``. With ``K = (I + X) / 2`` this is the positive part, with
+    ``K = (I - X) / 2`` the negative one. Their difference is ``X^2 B``, which is ``B`` up to the
+    accuracy.
 
-    What is left is rounding, some units of the last place of the matrix's norm. The part of
-    `psd_part` is cheaper by two products and may be indefinite by the accuracy.
+    Only rounding remains, a few units in the last place of the norm. `psd_part` saves two products,
+    but its result may have negative eigenvalues of the size of the accuracy.
     """
     half = sign(matrices, accuracy, scale=0.5)
     modulus = half @ matrices
@@ -96,7 +97,7 @@ def certified_split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Arr
 
 
 def semidefinite_parts(half_sign: Array, modulus: Array, identity: Array) -> tuple[Array, Array]:
-    """The parts of `certified_split`, from half the sign of matrices and from their modulus."""
+    """The parts of `certified_split`, from half the sign of matrices and their modulus."""
     keep = half_sign + 0.5 * identity
     kept = keep @ modulus
     positive = kept @ keep
@@ -107,8 +108,8 @@ def semidefinite_parts(half_sign: Array, modulus: Array, identity: Array) -> tup
 def sign(matrices: Array, accuracy: float = 1e-9, *, scale: float = 1.0) -> Array:
     """The matrix sign of every Hermitian matrix, times `scale`.
 
-    Eigenvalues ``v`` give ``x`` with ``|v| |1 - |x|| / 2`` within the accuracy (`psd_part`); ``x``
-    never has the other sign, and is zero where ``v`` is.
+    An eigenvalue ``v`` becomes ``x`` with ``|v| |1 - |x|| / 2`` within the accuracy (`psd_part`).
+    ``x`` never has the opposite sign, and it is zero if ``v`` is zero.
     """
     xp = array_namespace(matrices)
     tiny = float(xp.finfo(matrices.dtype).smallest_normal)
@@ -120,8 +121,7 @@ def sign(matrices: Array, accuracy: float = 1e-9, *, scale: float = 1.0) -> Arra
 class Sign:
     """The polynomial of `sign` for matrices of one order, kind and accuracy, with its constants.
 
-    Matrices are taken as they are: their entries must not be so large or so small that fifth
-    powers are out of range.
+    Matrices are not rescaled: fifth powers of their entries must neither overflow nor underflow.
     """
 
     def __init__(self, like: Array, accuracy: float, *, scale: float = 1.0) -> None:
@@ -157,7 +157,7 @@ class Sign:
 
 
 def sign_for(like: Array, accuracy: float) -> Sign:
-    """Half of the sign for matrices like these; made once for all that are alike."""
+    """Half of the sign for matrices like these; made once for each kind."""
     key = (array_namespace(like).__name__, str(device(like)), str(like.dtype), like.shape[-1])
     if (*key, accuracy) not in _made:
         if len(_made) >= _MOST_MADE:
@@ -179,7 +179,7 @@ class _Composition:
     coefficients: tuple[tuple[float, float, float], ...]
 
     def scales(self, last: float) -> list[float]:
-        """By what results are divided so that leading coefficients are one, for each step.
+        """The divisor of the result of each step that makes its leading coefficient one.
 
         With ``x = t y`` before a step and ``x' = t' y'`` after it, ``t' = c t^5`` leaves
         ``y' = y^5 + ...``. The last step's result is multiplied by `last`.
@@ -203,7 +203,7 @@ def _steps(matrices: Array, accuracy: float) -> _Composition:
 
 
 def _rounded_down(accuracy: float, precision: str) -> float:
-    """One of few accuracies, so that polynomials are computed once for each of them."""
+    """Round to one of few accuracies, so that polynomials are computed once for each of them."""
     if not 0 < accuracy < 1:
         raise ValueError(f"accuracy must be between 0 and 1; got {accuracy}")
     wanted = max(float(accuracy), _FINEST[precision])
@@ -215,8 +215,8 @@ def _composition(accuracy: float, margin: float) -> _Composition:
     """The shortest composition with ``x |1 - f(x)| / 2 <= accuracy`` on ``[0, 1]``."""
     grid = np.geomspace(accuracy / 10, 1, 20_001)
     best, best_rank = _Composition(()), (_MOST_STEPS + 1, 0.0)
-    # Where |x| is below `low` the sign may be anything between 0 and 1, so `low` may be well above
-    # the accuracy.
+    # If |x| is below `low`, any sign between 0 and 1 will do. So `low` may be well above the
+    # accuracy.
     for low in (accuracy * np.geomspace(2, 40, 8)).tolist():
         steps = _shortest(min(low, 0.5), margin, accuracy)
         error = float(np.max(grid * np.abs(1 - steps(grid)))) / 2
@@ -228,12 +228,12 @@ def _composition(accuracy: float, margin: float) -> _Composition:
 
 @lru_cache(maxsize=8)
 def composition_for(low: float, accuracy: float) -> _Composition:
-    """The composition that brings ``[low, 1]`` within `accuracy` of 1, as far as numbers allow."""
+    """The composition that maps ``[low, 1]`` to within `accuracy` of 1, up to rounding."""
     return _shortest(low, _MARGIN["double" if accuracy < 1e-9 else "single"], accuracy)
 
 
 def _shortest(low: float, margin: float, accuracy: float) -> _Composition:
-    """Best polynomials one after the other, until ``[low, 1]`` is within 2 `accuracy` of 1."""
+    """Append best polynomials until they map ``[low, 1]`` to within 2 `accuracy` of 1."""
     high = 1 + margin
     coefficients: list[tuple[float, float, float]] = []
     while len(coefficients) < _MOST_STEPS:
@@ -248,10 +248,10 @@ def _shortest(low: float, margin: float, accuracy: float) -> _Composition:
 
 
 def _best_polynomial(low: float, high: float) -> tuple[float, float, float]:
-    """The odd polynomial of degree five nearest to 1 on an interval, by Remez's exchange.
+    """The odd polynomial of degree five closest to 1 on an interval, by the Remez algorithm.
 
-    Its error takes its largest modulus at both ends and at the two extrema between them, with
-    alternating signs: below 1 at `low`, above 1 at `high`.
+    Its error is largest at both ends and at the two extrema between them, with alternating signs:
+    below 1 at `low`, above 1 at `high`.
     """
     if high - low <= _NARROW * high:
         middle = (low + high) / 2

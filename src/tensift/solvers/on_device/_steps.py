@@ -1,4 +1,4 @@
-"""The steps of the certified solver: functions of arrays alone, which can be recorded."""
+"""The steps of the exact solver as functions of arrays only, so that they can be recorded."""
 
 from __future__ import annotations
 
@@ -8,25 +8,33 @@ from typing import Any
 
 import numpy as np
 
+from tensift.solvers._algebra import Algebra
+from tensift.solvers._diagonal import DiagonalProblems
 from tensift.solvers._exact import _BALANCE, _BALANCE_BY, _RELAXATION
-from tensift.solvers.on_device._algebra import Algebra
+from tensift.solvers._formulas import (
+    best_multiple,
+    column_weights,
+    curvature_of,
+    cut_to_support,
+    kept_shares,
+    lower_bound,
+    parts_of_value,
+    scaling_of,
+)
+from tensift.solvers._start import Start
 from tensift.solvers.on_device._sign import Sign, semidefinite_parts
-from tensift.solvers.on_device._start import Diagonal, Start, best_multiple, column_weights
 
 __all__ = [
     "advanced",
     "balanced",
     "begun",
     "certified",
-    "kept_shares",
     "projected",
     "scaled_lift",
-    "scaling_of",
 ]
 
 Array = Any  # of any namespace of the array API
 
-_ROUNDING = 8 * float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -42,19 +50,19 @@ def begun(
     warm: Array | None = None,
 ) -> tuple[Array, ...]:
     """The state of the method before its first step."""
-    problems = Diagonal(algebra, values, vectors, lam, eta, ridge, unit)
+    problems = DiagonalProblems(algebra, values, vectors, lam, eta, ridge, unit)
     start = Start.of(problems)
     if warm is not None:
         start = start.or_better(problems, warm)
     weights = column_weights(algebra, lam, start.norms)
     weights = algebra.xp.mean(weights, axis=1, keepdims=True)
     spectrum = values + ridge + weights / 2
-    scaling = scaling_of(spectrum)
+    scaling = scaling_of(algebra, spectrum)
     balance = algebra.xp.full_like(weights[:, :, None], 2.0)
     lift, damping = scaled_lift(scaling, spectrum, balance)
     pull = algebra.diagonal_matrices(problems.pull)
     slope = problems.rotate(algebra.hermitian_part(start.gradient))
-    slope = slope + problems.curvature * start.rotated - pull
+    slope = slope + problems.gradient(start.rotated)
     sparse_in = start.operators + start.gradient / weights[:, :, None]
     weights = algebra.xp.zeros_like(values) + weights
     kept = kept_shares(algebra, sparse_in, weights, lam)
@@ -64,14 +72,8 @@ def begun(
     return (*state, weights, spectrum, pull, scaling, balance, lift, damping)
 
 
-def scaling_of(spectrum: Array) -> Array:
-    """The square root of the curvature, by which the cone is entered."""
-    root = spectrum**0.25
-    return root[:, :, None] * root[:, None, :]
-
-
 def scaled_lift(scaling: Array, spectrum: Array, balance: Array) -> tuple[Array, Array]:
-    """From scaled multipliers of the cone to those of the problem; and the quadratic step."""
+    """The factor of multipliers of the cone that undoes scaling, and that of the quadratic step."""
     lift = scaling * balance
     return lift, 1 / (lift * scaling + (spectrum[:, :, None] + spectrum[:, None, :]))
 
@@ -85,7 +87,7 @@ def balanced(
     scaling: Array,
     spectrum: Array,
 ) -> tuple[Array, ...]:
-    """The cone's new weight, what depends on it, and variables with the same multipliers."""
+    """The new weight of the cone, its dependants, and variables with unchanged multipliers."""
     xp = algebra.xp
     moves = algebra.at_least(moves, _TINY)
     ratio = xp.log(moves[:, 0] / moves[:, 1] / (moves[:, 2] / moves[:, 3]))
@@ -95,12 +97,6 @@ def balanced(
     lift, damping = scaled_lift(scaling, spectrum, balance)
     conic_in = conic + (conic_in - conic) / factor
     return balance, lift, damping, conic_in, 2 * conic - conic_in
-
-
-def kept_shares(algebra: Algebra, sparse_in: Array, weights: Array, lam: Array) -> Array:
-    """The share of each column that is left of it after shrinking."""
-    norms = algebra.at_least(algebra.column_norms(sparse_in), _TINY)
-    return algebra.at_least(1 - lam / (weights * norms), 0.0)
 
 
 def projected(algebra: Algebra, sign: Sign, conic_in: Array) -> tuple[Array, Array, Array]:
@@ -128,7 +124,7 @@ def advanced(
     scaling: Array,
     damping: Array,
 ) -> tuple[Array, ...]:
-    """One step, and what `_balance` asks: how far the copies are apart, and how far they move."""
+    """One step; with `watched`, also how far the copies are apart and how far they moved."""
     adjoint = algebra.adjoint
     reflected = sparse_in * (weights * (kept - 0.5))[:, None, :]
     right = adjoint(basis) @ (reflected + adjoint(reflected)) @ basis
@@ -173,24 +169,15 @@ def certified(
     multipliers = adjoint(basis) @ gradient @ basis - lift * negative
     if turned:
         multipliers = turn @ multipliers @ adjoint(turn)
-    residual = algebra.diagonal_matrices(2 * values - eta) - multipliers
-    curvature = values[:, :, None] + (values + 2 * ridge)[:, None, :]
-    terms = algebra.squared_modulus(residual) / algebra.at_least(curvature, _TINY)
-    trace = xp.sum(values, axis=1)
-    bound = trace * (1 - _ROUNDING) - xp.sum(terms, axis=(1, 2)) / 2
+    curvature = curvature_of(algebra, values, ridge)
+    bound = lower_bound(algebra, values, 2 * values - eta, curvature, multipliers)
 
-    # Rows and columns that are zero in one copy are made so in the other.
-    support = xp.astype(kept > 0, kept.dtype)
     operators = basis @ (positive / scaling) @ adjoint(basis)
-    operators = operators * (support[:, :, None] * support[:, None, :])
-    rotated = adjoint(basis) @ operators @ basis
+    support = xp.astype(kept > 0, kept.dtype)
+    operators, rotated = cut_to_support(algebra, operators, basis, support)
     norms = algebra.column_norms(operators)
-    # T is the metric less the weights.
-    quadratic = xp.sum(algebra.squared_modulus(rotated) * spectrum[:, :, None], axis=(1, 2))
-    quadratic = quadratic - xp.sum(weights * norms**2, axis=1) / 2
-    linear = xp.sum(algebra.real(adjoint(pull).mT * rotated), axis=(1, 2))
-    linear = linear - lam[:, 0] * xp.sum(norms, axis=1)
-    # The best multiple of the operator is explicit.
-    multiple, value = best_multiple(algebra, quadratic, linear)
+    fit = algebra.inner(pull, rotated)
+    parts = parts_of_value(algebra, rotated, norms, spectrum, fit, lam, weights)
+    multiple, value = best_multiple(algebra, *parts)
     found = operators * multiple[:, None, None]
-    return found, xp.stack([multiple, bound, value + trace])
+    return found, xp.stack([multiple, bound, value + xp.sum(values, axis=1)])

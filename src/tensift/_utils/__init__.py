@@ -1,0 +1,1 @@
+"""Small tools that do not depend on tensors or on selection."""

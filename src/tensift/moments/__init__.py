@@ -1,0 +1,51 @@
+"""Check samples, arrange them as slices, and compute their moments: all that solvers need."""
+
+from tensift.moments._chunk_measures import checked_chunk
+from tensift.moments._collect import collect_moments
+from tensift.moments._dask_moments import DaskMoments, joined_gram
+from tensift.moments._data_checks import check_magnitude, usable_gram, usable_scale
+from tensift.moments._device_moments import DeviceMoments
+from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_message
+from tensift.moments._lazy import lazy_source
+from tensift.moments._moments import Moments, largest_modulus
+from tensift.moments._orientation import Orientation, same_specification
+from tensift.moments._oriented import OrientedEstimator
+from tensift.moments._samples import (
+    TensorEstimator,
+    check_finite,
+    check_finite_on_device,
+    n_axes,
+    sample_axes,
+)
+from tensift.moments._slice_blocks import BLOCK_ELEMENTS, Stack, blocks_of
+from tensift.moments._tensor import GramTensor, variances
+
+__all__ = [
+    "BLOCK_ELEMENTS",
+    "GRAM_COPIES",
+    "DaskMoments",
+    "DeviceMoments",
+    "GramTensor",
+    "Moments",
+    "MomentsInPasses",
+    "Orientation",
+    "OrientedEstimator",
+    "Stack",
+    "TensorEstimator",
+    "blocks_of",
+    "check_finite",
+    "check_finite_on_device",
+    "check_magnitude",
+    "checked_chunk",
+    "collect_moments",
+    "joined_gram",
+    "largest_modulus",
+    "lazy_source",
+    "n_axes",
+    "not_kept_message",
+    "same_specification",
+    "sample_axes",
+    "usable_gram",
+    "usable_scale",
+    "variances",
+]

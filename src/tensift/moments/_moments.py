@@ -1,0 +1,385 @@
+"""Centred moments of samples, summed up block by block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.pool import Pool
+from tensift._utils.stacks import adjoint, diagonal_of, squared_modulus
+from tensift.moments._orientation import Orientation
+from tensift.moments._tensor import GramTensor
+from tensift.sources import EvenSubsample, UnusableSample
+
+__all__ = ["Moments", "checked_peak", "largest_modulus"]
+
+# Samples (in double precision) are centred in parts that fit into the cache of one core, and
+# multiplied in blocks that fit into the shared cache but have at least 2 q samples.
+_PART_BYTES = 2**21
+_BLOCK_BYTES = 2**23
+_LARGEST_BLOCK = 2**26  # above this, a block has q samples: no more bytes than the Gram tensor
+_FEWEST_ROWS = 8, 32  # least samples in a part, because each part's mean adds a row to the block
+_LARGEST_PART = 2**24
+_TASKS = 8  # divide the slices of a block into at least this many tasks
+_LARGEST = 1e100  # squares of larger values could overflow when summed
+_TOO_LARGE = f"values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
+
+
+class Moments:
+    """Count, mean, spread and Gram tensor of samples seen so far, in double precision.
+
+    Each block is centred on its own mean and merged with a rank-one correction for the shift
+    between means. Large uncentred sums are never subtracted from each other, which would lose
+    digits. While there are fewer samples than features in a slice, the centred samples are kept
+    as thin factors. After that they are added to dense Gram matrices, and memory no longer grows
+    with the number of samples.
+
+    Parameters
+    ----------
+    orientation : Orientation
+        How samples become slices.
+    slices : slice or None, default=None
+        Which of the kept slices have Gram matrices; None for all. Count, mean, spread and peak
+        always refer to all features.
+
+    Attributes
+    ----------
+    count : int
+        Samples seen.
+    mean : ndarray of shape feature_shape
+        Mean of the samples.
+    peak : float
+        Largest absolute value seen.
+    subsample : EvenSubsample or None
+        A few evenly spaced samples, for methods that need samples; see
+        `tensift.sources.even_subsample`. None after `merge` and `update`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.algebra import make_transforms
+    >>> from tensift.moments import Moments, Orientation
+    >>> X = np.random.default_rng(0).normal(size=(50, 4, 3))
+    >>> moments = Moments(Orientation((4, 3), 0, make_transforms("identity", [3])))
+    >>> moments.update(X[:20]).update(X[20:]).count
+    50
+    >>> centred = X[:, :, 1] - X[:, :, 1].mean(axis=0)
+    >>> bool(np.allclose(moments.gram().dense()[1], centred.T @ centred))
+    True
+    """
+
+    def __init__(self, orientation: Orientation, slices: slice | None = None) -> None:
+        self.orientation = orientation
+        self.slices = slices
+        self.count = 0
+        self.peak = 0.0
+        self.subsample: EvenSubsample | None = None
+        self.mean: NDArray = np.zeros(orientation.feature_shape)
+        self._squares: NDArray[np.float64] = np.zeros(orientation.feature_shape)
+        self._columns: list[NDArray] = []  # thin factors, until there are q samples
+        self._scatter: NDArray | None = None
+        self._buffer: NDArray | None = None  # centred samples, not yet in the Gram matrices
+        self._filled = 0
+
+    def update(
+        self, samples: NDArray, pool: Pool | None = None, *, more_follows: bool = False
+    ) -> Moments:
+        """Add samples ``(n, d_1, ..., d_m)``, one block at a time.
+
+        With `more_follows`, samples are buffered until there are enough of them. Call `flush`
+        before the moments are used. The threads of `pool` share the work; their number does not
+        change the result. Samples with NaN, infinity or values above 1e100 raise
+        `UnusableSample`; the moments must not be used after that.
+        """
+        self.subsample = None
+        if self._scatter is None and self.count + len(samples) < self.orientation.size:
+            if len(samples):
+                self._add_thin(samples)
+            return self
+        rows = self._rows_of_block()
+        for start in range(0, len(samples), rows):
+            self._add_block(samples, start, min(start + rows, len(samples)), pool, more_follows)
+        if not more_follows:
+            self.flush(pool, last=True)
+        return self
+
+    def flush(self, pool: Pool | None = None, *, last: bool = False) -> None:
+        """Add the buffered samples to the Gram matrices; with `last`, free the buffer."""
+        if self._filled:
+            self._multiply(pool)
+        if self._slices_are_features and self._scatter is not None:
+            self._squares = self._as_features(diagonal_of(self._scatter).real)
+        if last:
+            self._buffer = None
+
+    def _add_thin(self, samples: NDArray) -> None:
+        """Add samples while there are fewer than q in total, so that they are kept."""
+        peak = checked_peak(samples, 0)
+        centred, mean = _centred(samples)
+        columns = [self._to_slices(centred)] if len(samples) > 1 or not self.count else []
+        self._join(len(samples), mean, _sums_of_squares(centred), peak, columns, None)
+
+    def _add_block(
+        self, samples: NDArray, start: int, stop: int, pool: Pool | None, more_follows: bool
+    ) -> None:
+        """Write a block of samples to the buffer, for `_multiply`.
+
+        The block is centred in parts that fit into the cache, each on its own mean. One further
+        row per part, and one for all earlier samples, holds the weighted distance of that mean
+        from the new joint mean. The scatter about the joint mean is then a single product.
+        """
+        scatter = self._dense_without_buffer()
+        length = self._rows_of_part()
+        starts = range(start, stop, length)
+        needed = stop - start + len(starts) + 1
+        if self._buffer is None or len(self._buffer) < needed:
+            rows = self._rows_of_block() if more_follows else stop - start
+            most = max(needed, rows + -(-rows // length) + 1)
+            self._buffer = np.empty((most, *scatter.shape[:2]), scatter.dtype)
+        if self._filled + needed > len(self._buffer):
+            self._multiply(pool)
+        buffer = self._buffer[self._filled :]
+        run = _run_serially if pool is None else pool.map
+
+        def take_in(first: int) -> tuple[float, NDArray, NDArray[np.float64] | None]:
+            part = samples[first : min(first + length, stop)]
+            peak = checked_peak(part, first)
+            rows = buffer[first - start : first - start + len(part)]
+            if self._slices_are_features:
+                return peak, self._center_as_slices(part, rows), None
+            centred, mean = _centred(part)
+            rows[...] = np.moveaxis(self._to_slices(centred), 2, 0)
+            return peak, mean, _sums_of_squares(centred)
+
+        peaks, means, squares = zip(*run(take_in, starts), strict=True)
+        counts = [min(length, stop - first) for first in starts]
+        shifts = self._join_means(counts, means)
+        self.peak = max(self.peak, *peaks)
+        if not self._slices_are_features:
+            self._squares = sum(squares, self._squares) + _sums_of_squares(shifts)
+        filled = stop - start + len(shifts)
+        buffer[stop - start : filled] = np.moveaxis(self._to_slices(shifts), 2, 0)
+        self._filled += filled
+
+    def _multiply(self, pool: Pool | None) -> None:
+        """Add the products of all buffered samples to the Gram matrices."""
+        assert self._buffer is not None
+        scatter = self._dense_without_buffer()
+        columns = np.moveaxis(self._buffer[: self._filled], 0, 2)
+
+        def multiply(part: slice) -> None:
+            scatter[part] += columns[part] @ adjoint(columns[part])
+
+        (_run_serially if pool is None else pool.map)(multiply, self._tasks(scatter))
+        self._filled = 0
+
+    def _center_as_slices(self, part: NDArray, rows: NDArray) -> NDArray:
+        """Write samples to `rows` in the order of slices, centre them, and return their mean.
+
+        With identity transforms, slices are the samples themselves with their axes permuted.
+        """
+        orientation = self.orientation
+        if rows.shape[1] == 1:
+            rows[:, 0] = part.reshape(len(part), -1)
+        else:
+            laid_out = rows.reshape(len(part), *orientation.other_shape, orientation.size)
+            laid_out[...] = np.moveaxis(part, orientation.mode + 1, -1)
+        flat = rows.reshape(len(part), -1)
+        mean = flat.mean(axis=0)
+        flat -= mean
+        return self._as_features(mean)
+
+    def _as_features(self, values: NDArray) -> NDArray:
+        """Return values ``(p, q)`` of slices in the shape of a sample; for identity transforms."""
+        orientation = self.orientation
+        if orientation.n_slices == 1:
+            return values.reshape(orientation.feature_shape).copy()
+        values = values.reshape(*orientation.other_shape, orientation.size)
+        return np.ascontiguousarray(np.moveaxis(values, -1, orientation.mode))
+
+    def _join_means(self, counts: list[int], means: Iterable[NDArray]) -> NDArray:
+        """Add groups of samples to count and mean; return ``sqrt(n_i) (m_i - m)`` of all groups.
+
+        The earlier samples are a group too. The products of these shifts are the scatter between
+        the groups.
+        """
+        weights, centres = list(counts), list(means)
+        if self.count:
+            weights, centres = [self.count, *weights], [self.mean, *centres]
+        count = sum(weights)
+        # Subtract the first mean: means may agree in most digits, and sums would lose the rest.
+        away = np.stack([centre - centres[0] for centre in centres])
+        share = np.asarray(weights) / count
+        shift = np.tensordot(share, away, axes=1)
+        self.mean, self.count = centres[0] + shift, count
+        roots = np.sqrt(np.asarray(weights, float)).reshape(-1, *(1,) * shift.ndim)
+        shifts: NDArray = roots * (away - shift)
+        return shifts
+
+    def merge(self, other: Moments) -> Moments:
+        """Add the samples of other moments of the same orientation, which are not changed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tensift.algebra import make_transforms
+        >>> from tensift.moments import Moments, Orientation
+        >>> X = np.random.default_rng(0).normal(size=(50, 4, 3))
+        >>> orientation = Orientation((4, 3), 0, make_transforms("identity", [3]))
+        >>> one, other = Moments(orientation).update(X[:20]), Moments(orientation).update(X[20:])
+        >>> bool(np.allclose(one.merge(other).mean, X.mean(axis=0)))
+        True
+        """
+        if other.count:
+            self.subsample = None  # the joined subsamples would not be evenly spaced
+            columns, scatter = list(other._columns), other._scatter
+            self._join(other.count, other.mean, other._squares, other.peak, columns, scatter)
+        return self
+
+    def _join(
+        self,
+        count: int,
+        mean: NDArray,
+        squares: NDArray[np.float64],
+        peak: float,
+        columns: list[NDArray],
+        scatter: NDArray | None,
+    ) -> None:
+        """Add centred moments of more samples, with the correction for the shift of the mean.
+
+        Two groups of samples with counts n1 and n2 and means m1 and m2 have the joint scatter
+        ``S1 + S2 + n1 n2 / (n1 + n2) (m1 - m2) (m1 - m2)^H``.
+        """
+        self.peak = max(self.peak, peak)
+        self._squares = self._squares + squares
+        if self.count:
+            weight = self.count * count / (self.count + count)
+            shift = mean - self.mean
+            self._squares += weight * squared_modulus(shift)
+            columns.append(np.sqrt(weight) * self._to_slices(shift[None]))
+        self.mean = self.mean + (mean - self.mean) * (count / (self.count + count))
+        self.count += count
+        self._columns += columns
+        if scatter is not None:
+            self._scatter = scatter.copy() if self._scatter is None else self._scatter + scatter
+        if self._scatter is not None or self.count >= self.orientation.size:
+            self._dense()
+
+    def _dense(self) -> NDArray:
+        """Return the Gram matrices, after adding the buffered samples."""
+        if self._filled:
+            self.flush()
+        return self._dense_without_buffer()
+
+    def _dense_without_buffer(self) -> NDArray:
+        """Return the Gram matrices without buffered samples; thin factors are added and dropped."""
+        if self._scatter is None:
+            self._scatter = self.blank_scatter()
+        while self._columns:
+            columns = self._columns.pop()
+            self._scatter += columns @ adjoint(columns)
+        return self._scatter
+
+    def blank_scatter(self) -> NDArray:
+        """Return Gram matrices of no samples: zeros."""
+        size = self.orientation.size
+        n_slices = len(self.orientation.kept_slices[self.slices or slice(None)])
+        transforms = self.orientation.transforms
+        real = self.orientation.real_data and all(one.is_real for one in transforms)
+        return np.zeros((n_slices, size, size), float if real else complex)
+
+    def gram(self) -> GramTensor:
+        """Return the Gram tensor of the kept slices; thin if there are fewer than q samples."""
+        if self._scatter is not None:
+            return GramTensor(self._dense(), thin=False)
+        return GramTensor(np.concatenate(self._columns, axis=2), thin=True)
+
+    def spread(self) -> NDArray[np.float64]:
+        """Return the standard deviation of every feature."""
+        return np.sqrt(self._squares / self.count)
+
+    def _to_slices(self, samples: NDArray) -> NDArray:
+        slices: NDArray = self.orientation.to_slices(samples)
+        return slices if self.slices is None else slices[self.slices]
+
+    @property
+    def _slices_are_features(self) -> bool:
+        """Whether slices are the samples with permuted axes: all slices, no transform."""
+        return self.slices is None and all(
+            transform.name == "identity" for transform in self.orientation.transforms
+        )
+
+    @staticmethod
+    def _tasks(scatter: NDArray) -> list[slice]:
+        """Divide slices into tasks whose products fit into the cache of one core."""
+        most = max(1, _PART_BYTES // scatter[0].nbytes)
+        step = min(-(-len(scatter) // _TASKS), most)
+        return [slice(first, first + step) for first in range(0, len(scatter), step)]
+
+    def _rows_of_part(self) -> int:
+        row_bytes = 8 * math.prod(self.orientation.feature_shape)
+        few = max(_FEWEST_ROWS[0], min(_FEWEST_ROWS[1], _LARGEST_PART // row_bytes))
+        return max(few, _PART_BYTES // row_bytes)
+
+    @property
+    def rows_per_flush(self) -> int:
+        """The least number of samples between two calls of `flush`."""
+        return min(self._rows_of_block(), 2 * self.orientation.size)
+
+    def _rows_of_block(self) -> int:
+        size = self.orientation.size
+        row_bytes = 8 * math.prod(self.orientation.feature_shape)
+        # With at least 2 q rows, adding to the Gram tensor costs less than the products.
+        rows = max(2 * size, _BLOCK_BYTES // row_bytes)
+        if rows * row_bytes > _LARGEST_BLOCK:
+            rows = max(size, _LARGEST_BLOCK // row_bytes)
+        return rows
+
+
+def _run_serially(work: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+    return [work(task) for task in tasks]
+
+
+def _centred(samples: NDArray) -> tuple[NDArray, NDArray]:
+    """Return samples minus their mean, in double precision, and the mean."""
+    values = np.asarray(samples, dtype=complex if np.iscomplexobj(samples) else float)
+    mean = values.mean(axis=0)
+    return values - mean, mean
+
+
+def _sums_of_squares(samples: NDArray) -> NDArray[np.float64]:
+    sums: NDArray = np.einsum("n...,n...->...", samples.conj(), samples).real
+    return sums
+
+
+def checked_peak(samples: NDArray, first: int) -> float:
+    """Return the largest absolute value; raise `UnusableSample` for NaN, infinity or above 1e100.
+
+    `first` is the index of the first of these samples, for the error.
+    """
+    peak = largest_modulus(samples)
+    if peak <= _LARGEST:
+        return peak
+    sizes = np.abs(samples.reshape(len(samples), -1)).max(axis=1)  # NaN if the sample has one
+    row = int(np.argmax(~(sizes <= _LARGEST)))
+    if np.isnan(samples[row]).any():
+        what = "NaN"
+    else:
+        what = "infinity" if np.isinf(sizes[row]) else _TOO_LARGE
+    raise UnusableSample(first + row, what)
+
+
+def largest_modulus(values: NDArray) -> float:
+    """Return the largest absolute value, in double precision."""
+    if np.iscomplexobj(values):
+        moduli = np.abs(values)
+        peak = moduli.max()
+        if values.dtype == np.complex64 and np.isfinite(peak):  # single precision rounds roots
+            near = values[moduli >= peak * (1 - 1e-6)]
+            peak = np.abs(near.astype(np.complex128)).max()
+        return float(peak)
+    return max(float(values.max()), -float(values.min()))

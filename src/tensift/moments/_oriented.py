@@ -1,0 +1,457 @@
+"""Base class of estimators under the star-M product: read samples and keep their moments."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from copy import copy
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensift._utils.modes import resolve_mode
+from tensift._utils.namespace import Kind, check_same_kind, is_complex, is_device_array, kind_of
+from tensift._utils.pool import Pool
+from tensift._utils.sklearn_compat import fit_context
+from tensift._utils.threads import blas_threads_for
+from tensift.algebra import is_data_driven
+from tensift.moments._chunk_measures import (
+    MomentsOfChunk,
+    add_all,
+    correlations_of_chunk,
+    energies_of,
+    energies_of_chunk,
+)
+from tensift.moments._data_checks import check_magnitude, refuse_gradients
+from tensift.moments._device_moments import DeviceMoments, empty_moments, energies
+from tensift.moments._from_source import moments_of_source
+from tensift.moments._in_passes import MomentsInPasses, passes_for
+from tensift.moments._moments import Moments
+from tensift.moments._orientation import (
+    Orientation,
+    fits_bases,
+    make_orientation,
+    same_specification,
+)
+from tensift.moments._resume import PassCheckpoint
+from tensift.moments._samples import TensorEstimator
+from tensift.sources import (
+    ChunkedSource,
+    EvenSubsample,
+    SlicingReader,
+    Source,
+    StoredSource,
+    source_of,
+)
+
+__all__ = ["OrientedEstimator"]
+
+# Attributes that describe the samples; all others that end in "_" are results.
+_OF_SAMPLES = {
+    "feature_shape_",
+    "feature_names_in_",
+    "n_features_in_",
+    "n_samples_seen_",
+    "orientation_",
+}
+
+
+class OrientedEstimator(TensorEstimator):
+    """An estimator that turns samples into frontal slices and learns only from their moments.
+
+    `fit` has two steps: compute the moments of the samples (`_take_in`), then the results
+    (`_solve`). A subclass has the parameters ``orientation``, ``basis``, ``feature_shape`` and
+    ``random_state``, and computes its results from ``self._moments`` in `_solve`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorEstimator._parameter_constraints,
+        "orientation": [Integral],
+        "basis": "no_validation",
+        "random_state": ["random_state"],
+    }
+    _solves_in_passes: ClassVar[bool] = False  # whether slices can be solved block by block
+
+    orientation: int
+    basis: Any
+    random_state: int | np.random.RandomState | None
+    orientation_: int
+    n_samples_seen_: int
+    _moments: Moments
+    _is_borrowed: bool  # whether the moments belong to the user, and must not be changed
+    _oriented_by: tuple[int, Any]
+
+    @fit_context
+    def fit(self, X: ArrayLike | Moments, y: Any = None) -> Self:
+        """Learn from all of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m) or (n, d), a source, or Moments
+            Samples, without NaN or infinity. Tensors may be complex. Memory maps, HDF5 and Zarr
+            arrays, Dask arrays, and iterators over chunks of samples are read one chunk at a time.
+            Moments (`tensift.collect_moments`) stand for the samples they were collected from.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        samples = self._take_in(X)
+        self._compute(samples)
+        return self
+
+    @fit_context
+    def partial_fit(self, X: ArrayLike, y: Any = None, *, solve: bool = True) -> Self:
+        """Add samples; results equal those of `fit` on all samples so far, up to rounding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m) or (n, d), or a source, as in `fit`
+            Any number of samples.
+        y : None
+            Ignored.
+        solve : bool, default=True
+            Whether to compute the results now, if at least two samples have been seen. Pass False
+            for all chunks of a long stream and call `solve` once at the end.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if hasattr(self, "_moments"):
+            self._take_in_more(X)
+        else:
+            self._take_in_first(X)
+        self._forget_results()
+        self.n_samples_seen_ = self._moments.count
+        if solve and self._moments.count > 1:
+            self._compute(None)
+        return self
+
+    def solve(self) -> Self:
+        """Compute the results from the samples that `partial_fit` has taken in so far.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "_moments"):
+            raise ValueError("solve needs samples; call partial_fit first")
+        self._validate_params()  # they may have changed after the last chunk
+        self._check_parameters()
+        self._compute(None)
+        return self
+
+    def _compute(self, samples: NDArray | None) -> None:
+        """Compute all results anew; `samples` are those of `fit` if they are in memory."""
+        self._forget_results()
+        with blas_threads_for(self._moments.orientation.n_slices):
+            self._solve(samples)
+        if isinstance(self._moments, MomentsInPasses):
+            self._moments.forget_samples()
+
+    @abstractmethod
+    def _solve(self, samples: NDArray | None) -> None:
+        """Compute all results from the moments; `samples` are those of `fit` if in memory."""
+
+    # Hooks of subclasses
+
+    def _check_parameters(self) -> None:
+        """Raise an error if parameters contradict each other."""
+
+    def _check_features(self) -> None:
+        """Raise an error if parameters do not fit the shape of samples; called before reading."""
+
+    def _check_orientation(self, orientation: Orientation) -> None:
+        """Raise an error if moments were made for another kind of estimator."""
+
+    def _needs_subsample(self) -> bool:
+        """Whether `_solve` needs a few evenly spaced samples in addition to the moments."""
+        return False
+
+    def _orient(self, *, real: bool, **known: Any) -> Orientation:
+        """Resolve the parameters ``orientation`` and ``basis`` for the shape of the samples."""
+        self._oriented_by = (self.orientation, self.basis)
+        return make_orientation(
+            self.feature_shape_,
+            self.orientation_,
+            self.basis,
+            real=real,
+            random_state=self.random_state,
+            **known,
+        )
+
+    # Reading samples
+
+    def _take_in(self, X: Any, checkpoint: PassCheckpoint | None = None) -> NDArray | None:
+        """Compute the moments of `X`, and drop those of earlier samples.
+
+        Returns the checked samples if they are in memory.
+        """
+        self._is_borrowed = isinstance(X, Moments)
+        source = None if self._is_borrowed else source_of(X)
+        samples = None
+        if self._is_borrowed:
+            self._moments = self._checked_moments(X)
+        elif source is not None:
+            self._moments = self._moments_of_source(source, checkpoint)
+        else:
+            samples = self._first_samples(X, min_samples=2)
+            self._moments = self._moments_of_array(samples)
+        self.n_samples_seen_ = self._moments.count
+        return samples
+
+    def _moments_of_array(self, samples: Any) -> Moments:
+        """Return the moments of samples in memory."""
+        self._resolve_orientation()
+        orientation = self._orient(real=not is_complex(samples), samples=samples)
+        subsample = self._new_subsample()
+        blocks = None
+        if self._solves_in_passes and not is_device_array(samples):
+            blocks = passes_for(
+                orientation, len(samples), rereadable=True, in_memory=samples.nbytes
+            )
+        if blocks is None:
+            moments = self._updated(empty_moments(orientation, samples), samples)
+        else:
+            rows = StoredSource(SlicingReader(samples))
+            moments = MomentsInPasses(rows, orientation, blocks, **self._reading_options())
+        if subsample is not None:
+            subsample.add(samples)
+        moments.subsample = subsample
+        return moments
+
+    def _moments_of_source(self, source: Source, checkpoint: PassCheckpoint | None) -> Moments:
+        """Read samples that are not in memory: once, or twice for a data-driven basis."""
+        self._learn_source(source)
+        self._resolve_orientation()
+        correlations = None
+        if is_data_driven(self.basis) and len(self.feature_shape_) > 1:
+            correlations = self._correlations_of(source, checkpoint)
+        real = np.dtype(source.dtype).kind != "c"
+        orientation = self._orient(real=real, correlations=correlations)
+        subsample = self._new_subsample()
+        if self._solves_in_passes and isinstance(source, ChunkedSource):
+            blocks = passes_for(orientation, source.n_samples, rereadable=source.rereadable)
+            if blocks is not None:
+                return MomentsInPasses(
+                    source, orientation, blocks, subsample=subsample, **self._reading_options()
+                )
+        return moments_of_source(
+            source,
+            MomentsOfChunk(orientation),
+            subsample=subsample,
+            checkpoint=checkpoint,
+            **self._reading_options(),
+        )
+
+    def _correlations_of(
+        self, source: Source, checkpoint: PassCheckpoint | None
+    ) -> list[NDArray[Any]]:
+        """Return the self-correlations of the transformed modes, by a separate pass."""
+        if not source.rereadable:
+            raise ValueError(
+                "basis='eigen' reads the samples twice, but X is an iterator, which can be read "
+                "only once; pass something that can be read again, such as tensift.sources.Chunks "
+                "or a class with __iter__"
+            )
+        modes = [mode for mode in range(len(self.feature_shape_)) if mode != self.orientation_]
+        found = None if checkpoint is None else checkpoint.correlations(modes)
+        if found is None:
+            measure = partial(correlations_of_chunk, feature_shape=self.feature_shape_, modes=modes)
+            verbose = self._reading_options()["verbose"]
+            found = source.reduce(measure, add_all, title="correlating modes", verbose=verbose)
+            if checkpoint is not None:
+                checkpoint.keep_correlations(modes, found)
+        return found
+
+    def _checked_moments(self, moments: Moments) -> Moments:
+        """Return the given moments; raise an error if they do not fit the parameters."""
+        if isinstance(moments, DeviceMoments) and not self._takes_device_arrays:
+            name = type(self).__name__
+            raise ValueError(f"X has its moments on a device; pass X.to_numpy() to {name}")
+        orientation = moments.orientation
+        self._learn_shape(orientation.feature_shape)
+        self._check_features()
+        self._check_orientation(orientation)
+        self._resolve_orientation()
+        is_default = same_specification((self.orientation, self.basis), (0, "identity"))
+        if not is_default and self.orientation_ != orientation.mode:
+            raise ValueError(
+                f"orientation={self.orientation}, but X is Moments with orientation="
+                f"{orientation.mode}; pass the same"
+            )
+        if not is_default and not fits_bases(self.basis, orientation.transforms):
+            names = [transform.name for transform in orientation.transforms]
+            raise ValueError(
+                f"basis differs from that of X, which is Moments with basis={names}; pass the "
+                "same, or leave orientation and basis at their defaults"
+            )
+        self.orientation_ = orientation.mode
+        self._oriented_by = (self.orientation, self.basis)
+        return moments
+
+    def _take_in_first(self, X: Any) -> None:
+        """Begin a stream of samples; there may be only one in this chunk."""
+        self._is_borrowed = False
+        source = source_of(X)
+        if source is not None:
+            self._moments = self._stream_of(source)
+            return
+        samples = self._first_samples(X, min_samples=1)
+        self._refuse_basis_of_all_samples()
+        self._resolve_orientation()
+        orientation = self._orient(real=not is_complex(samples), samples=samples)
+        self._moments = self._updated(empty_moments(orientation, samples), samples)
+        self._moments.subsample = subsample = self._new_subsample()
+        if subsample is not None:
+            subsample.add(samples)
+
+    def _stream_of(self, source: Source) -> Moments:
+        self._learn_source(source)
+        self._refuse_basis_of_all_samples()
+        self._resolve_orientation()
+        measure = MomentsOfChunk(self._orient(real=np.dtype(source.dtype).kind != "c"))
+        subsample = self._new_subsample()
+        return moments_of_source(source, measure, subsample=subsample, **self._reading_options())
+
+    def _take_in_more(self, X: Any) -> None:
+        """Add samples to the moments of earlier ones."""
+        self._refuse_basis_of_all_samples()
+        if not same_specification((self.orientation, self.basis), self._oriented_by):
+            raise ValueError(
+                "orientation or basis changed since the first chunk, which fixed them; use fit, "
+                "or start again with a clone"
+            )
+        if isinstance(self._moments, MomentsInPasses):
+            raise ValueError(
+                "partial_fit after a fit in several passes is not possible: the Gram matrices "
+                "were never in memory together; start again with a clone"
+            )
+        moments = self._moments
+        subsample = copy(moments.subsample) if self._needs_subsample() else None
+        if self._is_borrowed:
+            moments = Moments(moments.orientation).merge(moments)
+        source = source_of(X)
+        if source is not None:
+            self._check_source(source)
+            measure = MomentsOfChunk(moments.orientation)
+            more = moments_of_source(
+                source, measure, subsample=subsample, **self._reading_options()
+            )
+            moments = moments.merge(more)
+        else:
+            samples = self._more_samples(X)
+            moments = self._updated(moments, samples)
+            if subsample is not None:
+                subsample.add(samples)
+        moments.subsample = subsample
+        self._moments, self._is_borrowed = moments, False
+
+    def _new_subsample(self) -> EvenSubsample | None:
+        return EvenSubsample(self.feature_shape_) if self._needs_subsample() else None
+
+    def _updated(self, moments: Moments, samples: NDArray) -> Moments:
+        """Add samples in memory to moments."""
+        n_jobs = self._reading_options()["n_jobs"]
+        with Pool(n_jobs, single=moments.orientation.n_slices == 1) as pool:
+            return moments.update(samples, pool)
+
+    def _reading_options(self) -> dict[str, Any]:
+        """Return the options of reading samples, from parameters that the estimator may have."""
+        return {
+            "verbose": bool(getattr(self, "verbose", False)),
+            "n_jobs": getattr(self, "n_jobs", None),
+        }
+
+    # Checks
+
+    def _first_samples(self, X: Any, min_samples: int) -> NDArray:
+        samples = self._validate_samples(X, reset=True, min_samples=min_samples)
+        refuse_gradients(samples)
+        check_magnitude(samples)
+        return samples
+
+    def _more_samples(self, X: Any) -> NDArray:
+        """Check that more samples have the shape and kind of the fitted ones."""
+        samples = self._validate_samples(X, reset=False, min_samples=1)
+        refuse_gradients(samples)
+        check_magnitude(samples)
+        if is_complex(samples) and self._moments.orientation.real_data:
+            raise ValueError("X is complex, but earlier samples are real; convert all to one")
+        return samples
+
+    def _learn_source(self, source: Source) -> None:
+        """Store the shape of samples that are not in memory."""
+        is_complex_row = np.dtype(source.dtype).kind == "c" and len(source.sample_shape) == 1
+        if is_complex_row and self.feature_shape is None:
+            raise ValueError(
+                "Complex data not supported in rows; pass tensors, or give feature_shape"
+            )
+        self._learn_shape(source.sample_shape)
+        self._check_features()
+        self.__dict__.pop("feature_names_in_", None)
+
+    def _check_source(self, source: Source) -> None:
+        """Raise an error if samples have another shape or kind than the fitted ones."""
+        self._check_shape(source.sample_shape)
+        check_same_kind(None, self._fitted_kind(), type(self).__name__)
+        if np.dtype(source.dtype).kind == "c" and self._moments.orientation.real_data:
+            raise ValueError("X is complex, but earlier samples are real; convert all to one")
+
+    def _resolve_orientation(self) -> None:
+        n_modes = len(self.feature_shape_)
+        self.orientation_ = resolve_mode("orientation", self.orientation, n_modes)
+
+    def _refuse_basis_of_all_samples(self) -> None:
+        if is_data_driven(self.basis) and len(self.feature_shape_) > 1:
+            raise ValueError(
+                "basis='eigen' is computed from all samples, which partial_fit never sees "
+                "together; use fit, or pass the matrix itself as basis"
+            )
+
+    def _fitted_kind(self) -> Kind | None:
+        return kind_of(self._moments.mean)
+
+    # Results
+
+    def _forget_results(self) -> None:
+        for name in list(vars(self)):
+            is_result = name.endswith("_") and name not in _OF_SAMPLES
+            if is_result or name in ("_solution", "_coordinates", "_n_features_out"):
+                del self.__dict__[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if "_moments" in vars(self) and name.endswith("_") and not name.startswith("_"):
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}; after "
+                "partial_fit(..., solve=False), call solve() to compute results"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_moments" in vars(self)
+
+    def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
+        """Return the share of the energy of `X` that operators of the kept slices reconstruct."""
+        orientation, mean = self._moments.orientation, self._moments.mean
+        source = source_of(X)
+        if source is not None:
+            self._check_source(source)
+            measure = partial(
+                energies_of_chunk, orientation=orientation, mean=mean, operators=operators
+            )
+            energy, missed = source.reduce(measure, add_all, title="reconstructing samples")
+        else:
+            samples = self._more_samples(X)
+            measured = energies if is_device_array(samples) else energies_of
+            energy, missed = measured(orientation, mean, samples, operators)
+        if energy == 0:
+            raise ValueError("X equals the fitted mean everywhere: there is nothing to reconstruct")
+        return float(1 - missed / energy)

@@ -1,0 +1,197 @@
+"""How every estimator checks its samples: tensors, or rows with a given tensor shape."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_array
+from sklearn.utils.validation import validate_data
+
+from tensift._utils.arrays import as_array, refuse_masked
+from tensift._utils.namespace import (
+    Kind,
+    check_same_kind,
+    is_complex,
+    is_device_array,
+    namespace_of,
+    refuse_device_array,
+)
+from tensift.algebra import floating_on_device
+from tensift.moments._device_moments import row_blocks
+
+__all__ = [
+    "TensorEstimator",
+    "check_finite",
+    "check_finite_on_device",
+    "n_axes",
+    "sample_axes",
+]
+
+
+class TensorEstimator(BaseEstimator):
+    """An estimator on samples ``(n, d_1, ..., d_m)``.
+
+    Samples are tensors, or 2-D rows whose tensor shape is given by the parameter
+    ``feature_shape``. A subclass has that parameter and calls `_validate_samples`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"feature_shape": [None, tuple, list]}
+
+    _takes_device_arrays: ClassVar[bool] = False  # arrays of other libraries than NumPy
+
+    feature_shape: tuple[int, ...] | None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> Any:
+        """Check samples and return them in their tensor shape, ``(n, d_1, ..., d_m)``.
+
+        With ``reset`` their shape is stored; otherwise it must equal the stored one.
+        """
+        refuse_masked(X)
+        if not self._takes_device_arrays:
+            refuse_device_array(X, type(self).__name__)
+        elif not reset:
+            check_same_kind(X, self._fitted_kind(), type(self).__name__)
+        rows_of_complex = self.feature_shape is not None
+        if is_device_array(X):
+            _check_on_device(X, min_samples, rows_of_complex=rows_of_complex)
+            if reset:
+                self.__dict__.pop("feature_names_in_", None)
+        elif sample_axes(X) > 2 or (rows_of_complex and np.iscomplexobj(X)):
+            X = _check_tensor(X, min_samples)
+        else:
+            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=min_samples)
+        shape = tuple(X.shape[1:])
+        if reset:
+            self._learn_shape(shape)
+        else:
+            self._check_shape(shape)
+        shape = (X.shape[0], *self.feature_shape_)
+        return namespace_of(X).reshape(X, shape) if is_device_array(X) else X.reshape(shape)
+
+    def _fitted_kind(self) -> Kind | None:
+        """Return the kind of array that was fitted; None for NumPy arrays."""
+        return None
+
+    def _learn_shape(self, shape: tuple[int, ...]) -> None:
+        """Store the tensor shape of samples that are passed with `shape`."""
+        self.feature_shape_ = self._tensor_shape(shape)
+        self.n_features_in_ = math.prod(self.feature_shape_)
+        self._rows_in = len(shape) == 1
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        """Raise an error if samples have another shape than the fitted ones."""
+        if shape not in (self.feature_shape_, self._row_shape()):
+            raise ValueError(
+                f"X has samples of shape {shape}, but {type(self).__name__} was fitted on samples "
+                f"of shape {self.feature_shape_}"
+            )
+
+    def _tensor_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the tensor shape: `feature_shape` if it is given, else `shape` itself."""
+        if self.feature_shape is None:
+            return shape
+        wanted = tuple(self.feature_shape)
+        if not wanted or not all(isinstance(d, Integral) and d > 0 for d in wanted):
+            raise ValueError(
+                f"feature_shape must be a tuple of positive integers, got {self.feature_shape!r}"
+            )
+        wanted = tuple(int(d) for d in wanted)
+        if shape not in (wanted, (math.prod(wanted),)):
+            raise ValueError(
+                f"feature_shape={wanted} has {math.prod(wanted)} elements, but the samples in X "
+                f"have shape {shape}; give the shape of one sample, or None to take it from X"
+            )
+        return wanted
+
+    def _row_shape(self) -> tuple[int, ...]:
+        """Return the shape of a sample as a row if rows are allowed, else the tensor shape."""
+        allowed = self._rows_in or self.feature_shape is not None
+        return (self.n_features_in_,) if allowed else self.feature_shape_
+
+
+def n_axes(X: Any) -> int:
+    """Return the number of axes of any array-like, data frame or sparse matrix."""
+    return len(X.shape) if hasattr(X, "shape") else as_array(X).ndim
+
+
+def sample_axes(X: Any) -> int:
+    """Return the number of axes of samples; raise an error if there is none for features."""
+    axes = n_axes(X)
+    if axes < 2:
+        raise ValueError(
+            f"Expected 2D array, got {'1D' if axes else 'scalar'} array instead: samples go along "
+            f"the first axis and features after it, but X has shape {np.shape(X)}. Reshape your "
+            "data: X[:, None] if it is one feature, X[None] if it is one sample"
+        )
+    return axes
+
+
+def _check_tensor(X: Any, min_samples: int) -> NDArray:
+    """Check samples with more than two axes, or complex rows."""
+    X = check_finite(X)
+    _check_lengths(X.shape, min_samples)
+    return X
+
+
+def _check_lengths(shape: tuple[int, ...], min_samples: int) -> None:
+    if shape[0] < min_samples:
+        raise ValueError(
+            f"X has {shape[0]} sample(s) (shape={shape}) while a minimum of {min_samples} is "
+            "required; samples go along the first axis"
+        )
+    if 0 in shape:
+        raise ValueError(f"X has a mode of length zero (shape={shape}), so it has no features")
+
+
+def _check_on_device(X: Any, min_samples: int, *, rows_of_complex: bool) -> None:
+    """Raise an error if a device array cannot hold samples; nothing is copied to the host."""
+    shape = tuple(X.shape)
+    if len(shape) < 2:
+        raise ValueError(
+            f"X has shape {shape}; it needs at least two axes, the first of which counts samples"
+        )
+    _check_lengths(shape, min_samples)
+    if len(shape) == 2 and is_complex(X) and not rows_of_complex:
+        raise ValueError("Complex data not supported in rows; pass tensors, or give feature_shape")
+    check_finite_on_device(X)
+
+
+def check_finite_on_device(X: Any) -> Any:
+    """Return a device array unchanged; raise an error if it has NaN or infinity."""
+    floating_on_device(X[:0, ...], "X")
+    xp = namespace_of(X)
+    if not xp.isdtype(X.dtype, ("real floating", "complex floating")):
+        return X
+    for block in row_blocks(X):
+        if not xp.all(xp.isfinite(block)):
+            found = "NaN" if xp.any(xp.isnan(block)) else "infinity"
+            raise ValueError(f"Input X contains {found}; pass finite numbers only")
+    return X
+
+
+def check_finite(X: Any) -> Any:
+    """Return a numeric array without NaN or infinity, checked by scikit-learn; or complex."""
+    refuse_masked(X)
+    refuse_device_array(X, "this function")
+    if getattr(getattr(X, "dtype", None), "kind", "f") not in "biufcOSU":
+        raise ValueError(f"X has dtype {X.dtype}, which is not numeric; pass numbers")
+    if not np.iscomplexobj(X):
+        return check_array(X, allow_nd=True, ensure_min_samples=0, input_name="X")
+    X = np.asarray(X)
+    check_array(
+        np.stack([X.real, X.imag]).reshape(2, -1),
+        ensure_min_samples=0,
+        ensure_min_features=0,
+        input_name="X",
+    )
+    return X

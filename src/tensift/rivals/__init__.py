@@ -1,0 +1,71 @@
+"""Other methods and baselines. Each is loaded when it is first used.
+
+A rival that is slow to import, or cannot be imported, does not affect ``import tensift`` or the
+other rivals.
+"""
+
+from typing import TYPE_CHECKING
+
+from tensift._utils.lazy import load_on_first_use
+
+if TYPE_CHECKING:
+    from tensift.rivals._cpufs import CPUFS, CPUFSnn
+    from tensift.rivals._laplacian_score import LaplacianScore
+    from tensift.rivals._mcfs import MCFS
+    from tensift.rivals._mspca import MSPCA
+    from tensift.rivals._ndfs import NDFS
+    from tensift.rivals._nlgms import NLGMS
+    from tensift.rivals._pivoted_cholesky import PivotedCholeskySelector
+    from tensift.rivals._registry import SelectorInfo, list_selectors
+    from tensift.rivals._rne import RNE
+    from tensift.rivals._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
+    from tensift.rivals._sogfs import SOGFS
+    from tensift.rivals._spcafs import SPCAFS
+    from tensift.rivals._spcapsd import SPCAPSD
+    from tensift.rivals._udfs import UDFS
+    from tensift.rivals._vectorised import VectorisedSelector
+
+__all__ = [
+    "CPUFS",
+    "MCFS",
+    "MSPCA",
+    "NDFS",
+    "NLGMS",
+    "RNE",
+    "SOGFS",
+    "SPCAFS",
+    "SPCAPSD",
+    "UDFS",
+    "AllFeatures",
+    "CPUFSnn",
+    "LaplacianScore",
+    "PivotedCholeskySelector",
+    "RandomSelector",
+    "SelectorInfo",
+    "VarianceSelector",
+    "VectorisedSelector",
+    "list_selectors",
+]
+
+_HOMES = {
+    "CPUFS": "tensift.rivals._cpufs",
+    "MCFS": "tensift.rivals._mcfs",
+    "MSPCA": "tensift.rivals._mspca",
+    "NDFS": "tensift.rivals._ndfs",
+    "NLGMS": "tensift.rivals._nlgms",
+    "RNE": "tensift.rivals._rne",
+    "SOGFS": "tensift.rivals._sogfs",
+    "SPCAFS": "tensift.rivals._spcafs",
+    "SPCAPSD": "tensift.rivals._spcapsd",
+    "UDFS": "tensift.rivals._udfs",
+    "AllFeatures": "tensift.rivals._simple_baselines",
+    "CPUFSnn": "tensift.rivals._cpufs",
+    "LaplacianScore": "tensift.rivals._laplacian_score",
+    "PivotedCholeskySelector": "tensift.rivals._pivoted_cholesky",
+    "RandomSelector": "tensift.rivals._simple_baselines",
+    "SelectorInfo": "tensift.rivals._registry",
+    "VarianceSelector": "tensift.rivals._simple_baselines",
+    "VectorisedSelector": "tensift.rivals._vectorised",
+    "list_selectors": "tensift.rivals._registry",
+}
+__getattr__, __dir__ = load_on_first_use(__name__, _HOMES)

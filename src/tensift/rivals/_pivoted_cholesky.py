@@ -1,0 +1,166 @@
+"""Selection by pivoted Cholesky factorisation, the simplest way to avoid repeated features."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensift._utils.modes import pool_elements
+from tensift._utils.sklearn_compat import fit_context
+from tensift._utils.stacks import squared_modulus
+from tensift.rivals._spread import spread_of_elements
+from tensift.selection import (
+    RowCovariances,
+    TensorSelector,
+    rank_features,
+    suggest_count,
+)
+from tensift.sources import even_subsample
+
+__all__ = ["PivotedCholeskySelector"]
+
+
+class PivotedCholeskySelector(TensorSelector):
+    """Select features one after another: always the one with the most unexplained variance.
+
+    The unexplained variance of a feature is what least squares on the features selected before it
+    leaves. These values are the pivots of the Cholesky factorisation of the covariance matrix with
+    diagonal pivoting. Only the columns of selected features are computed.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, or which share of them. "auto" keeps the number that
+        `tensift.selection.suggest_count` suggests.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is a feature, which
+        explains others element by element.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
+        The unexplained variance of a feature when it was selected, or at the end if it was not
+        selected. With `feature_mode` the sum over its elements.
+    order_ : ndarray of int
+        Flat row-major feature indices: the selected features in the order of selection, then the
+        others by unexplained variance.
+    n_features_ : int
+        How many features are kept.
+    selection_curve_, suggested_count_
+        With "auto": as in `STPCASelector`.
+    feature_shape_ : tuple of int
+        The shape of one sample.
+    n_features_in_ : int
+        The number of elements of a sample.
+
+    See Also
+    --------
+    rank_diverse : The same with scores as weights, damping, and partly equalised variances.
+
+    Notes
+    -----
+    A fit takes ``O(s n d)`` for ``s`` selected features, and memory for the samples. Once the
+    selected features explain everything, the others are ordered by their standard deviations.
+    Tensors may be complex.
+
+    References
+    ----------
+    N. J. Higham: Analysis of the Cholesky Decomposition of a Semi-definite Matrix. In Reliable
+    Numerical Computation, 1990.
+
+    H. Harbrecht, M. Peters, R. Schneider: On the low-rank approximation by the pivoted Cholesky
+    decomposition. Applied Numerical Mathematics 62(4), 2012.
+
+    Examples
+    --------
+    The second feature is a copy of the first:
+
+    >>> import numpy as np
+    >>> from tensift.rivals import PivotedCholeskySelector
+    >>> X = np.array([[2.0, 2.0, 1.0], [2.0, 2.0, -1.0], [-2.0, -2.0, 1.0], [-2.0, -2.0, -1.0]])
+    >>> selector = PivotedCholeskySelector(2).fit(X)
+    >>> selector.order_
+    array([0, 2, 1])
+    >>> selector.scores_
+    array([4., 0., 1.])
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = 100,
+        *,
+        feature_mode: int | None = None,
+        feature_shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.feature_mode = feature_mode
+        self.feature_shape = feature_shape
+
+    @fit_context
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Factorise the covariance matrix of the features of `X`, one pivot per selected feature.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, without NaN or infinity.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        spread, samples = spread_of_elements(self, X)
+        mode = self._mode_of_features()
+        covariances = RowCovariances(samples, mode)
+        pivots = _Pivots(covariances, pool_elements(spread, mode))
+        total = len(covariances.variances)
+        rows = even_subsample(samples)
+        if self.n_features_to_select == "auto":
+            pivots.extend(suggest_count(rows, mode).count)
+        else:
+            pivots.extend(self._n_selected(total))
+        scores = pivots.scores() * (covariances.unit / len(samples))
+        shape = self.feature_shape_ if mode is None else (total,)
+        ties = pool_elements(spread, mode)
+        self._set_feature_scores(scores.reshape(shape), [ties], rows)
+        return self
+
+
+class _Pivots:
+    """The order of the pivots, which can be extended at any time."""
+
+    def __init__(self, covariances: RowCovariances, spread: NDArray[np.float64]) -> None:
+        variances = covariances.variances
+        self._spread = spread.ravel()
+        self._left = variances.copy()
+        # Smaller values are rounding errors.
+        self._least = variances * (len(variances) * np.finfo(float).eps)
+        self._deflation = covariances.deflation(np.ones_like(variances))
+        self._found: dict[int, float] = {}
+
+    def extend(self, count: int) -> NDArray[np.intp]:
+        while len(self._found) < count:
+            left = np.where(self._left > self._least, self._left, 0.0)
+            left[list(self._found)] = 0
+            feature = int(np.argmax(left))
+            if left[feature] == 0:
+                break
+            self._found[feature] = pivot = float(left[feature])
+            taken = self._deflation.take(np.array([feature]), np.array([pivot]))
+            self._left = np.maximum(self._left - squared_modulus(taken), 0)
+        return self.ranking()[:count]
+
+    def ranking(self) -> NDArray[np.intp]:
+        ranking: NDArray[np.intp] = rank_features(self.scores(), self._spread)
+        return ranking
+
+    def scores(self) -> NDArray[np.float64]:
+        scores = np.where(self._left > self._least, self._left, 0.0)
+        scores[list(self._found)] = list(self._found.values())
+        return scores

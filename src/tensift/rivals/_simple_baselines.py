@@ -1,0 +1,293 @@
+"""Baselines that every selector should beat: all features, the largest variance, random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from tensift._utils.modes import pool_elements
+from tensift._utils.sklearn_compat import fit_context
+from tensift.rivals._spread import spread_of_elements
+from tensift.selection import TensorSelector, rank_features
+from tensift.sources import even_subsample
+
+__all__ = ["AllFeatures", "RandomSelector", "VarianceSelector"]
+
+
+class AllFeatures(TensorSelector):
+    """Keep all features: the baseline that selections are compared with.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float, "auto" or None, default=None
+        Ignored. It exists so that this selector can replace any other.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is a feature.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
+        1 for elements that vary, 0 for constant ones; with `feature_mode` the sums of these.
+    order_ : ndarray of int
+        Flat row-major feature indices, sorted by score and then by index.
+    n_features_ : int
+        How many features there are.
+    feature_shape_ : tuple of int
+        The shape of one sample.
+    n_features_in_ : int
+        The number of elements of a sample.
+
+    Notes
+    -----
+    A fit takes ``O(n d)``. Constant data raise an error, as in all selectors. Tensors may be
+    complex.
+
+    References
+    ----------
+    J. Zheng, X. Zhang, W. Jiang, X. Qiu, M. Ren: Orientation-Aware Sparse Tensor PCA for
+    Efficient Unsupervised Feature Selection, 2024, which uses it as a baseline.
+
+    Examples
+    --------
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.rivals import AllFeatures
+    >>> X = load_digits().data[:200]
+    >>> AllFeatures(20).fit_transform(X).shape
+    (200, 64)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorSelector._parameter_constraints,
+        "n_features_to_select": [
+            *TensorSelector._parameter_constraints["n_features_to_select"],
+            None,
+        ],
+    }
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str | None = None,
+        *,
+        feature_mode: int | None = None,
+        feature_shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.feature_mode = feature_mode
+        self.feature_shape = feature_shape
+
+    @fit_context
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn which features vary.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, without NaN or infinity.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        varies = (spread_of_elements(self, X)[0] > 0).astype(float)
+        self._set_scores(varies, ties=np.zeros_like(varies))
+        return self
+
+    def _n_selected(self, total: int) -> int:
+        return total
+
+    def _set_feature_scores(
+        self, scores: NDArray, ties: Sequence[NDArray], rows: Any = None
+    ) -> None:
+        # Skip the base class, which would warn about the count.
+        self.scores_ = scores
+        self.order_ = rank_features(scores)
+        self.n_features_ = len(self.order_)
+
+
+class VarianceSelector(TensorSelector):
+    """Keep the features with the largest variance.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, or which share of them. "auto" keeps the number that
+        `tensift.selection.suggest_count` suggests.
+    selection : {"top", "diverse"}, default="top"
+        "top" keeps the features with the largest scores. "diverse" also avoids features that
+        repeat each other (`rank_diverse`).
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is a feature, and
+        its score is the sum over its elements, that is, its part of the total variance.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
+        Population variances over the samples (``ddof=0``).
+    order_ : ndarray of int
+        Flat row-major feature indices, best first.
+    n_features_ : int
+        How many features are kept.
+    selection_curve_, suggested_count_
+        With "diverse" or "auto": as in `STPCASelector`.
+    feature_shape_ : tuple of int
+        The shape of one sample.
+    n_features_in_ : int
+        The number of elements of a sample.
+
+    Notes
+    -----
+    A fit takes ``O(n d)``. Scaling all data does not change the order, but scaling single features
+    does: if features have different units, their variances cannot be compared. Tensors may be
+    complex.
+
+    References
+    ----------
+    X. He, D. Cai, P. Niyogi: Laplacian Score for Feature Selection, NIPS 2005, which uses
+    maximum variance as a baseline.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.rivals import VarianceSelector
+    >>> X = np.array([[[0.0, 1.0], [5.0, 0.0]], [[2.0, 1.0], [-5.0, 1.0]]])
+    >>> selector = VarianceSelector(2).fit(X)
+    >>> selector.scores_
+    array([[ 1.  ,  0.  ],
+           [25.  ,  0.25]])
+    >>> selector.order_
+    array([2, 0, 3, 1])
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = 100,
+        *,
+        selection: str = "top",
+        feature_mode: int | None = None,
+        feature_shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.selection = selection
+        self.feature_mode = feature_mode
+        self.feature_shape = feature_shape
+
+    @fit_context
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Compute the variances of the features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, without NaN or infinity.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        spread, samples = spread_of_elements(self, X)
+        self._set_scores(spread**2, spread, even_subsample(samples))
+        return self
+
+
+class RandomSelector(TensorSelector):
+    """Keep random features: a method whose scores mean nothing does as well.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, or which share of them. "auto" keeps the number that
+        `tensift.selection.suggest_count` suggests.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is a feature.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input.
+    random_state : int, RandomState or None, default=None
+        The seed of the scores.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
+        Independent and uniform between 0 and 1; 0 for constant features.
+    order_ : ndarray of int
+        Flat row-major feature indices, best first. All orders of the features that vary are
+        equally likely; constant features come last.
+    n_features_ : int
+        How many features are kept.
+    selection_curve_, suggested_count_
+        With "auto": as in `STPCASelector`.
+    feature_shape_ : tuple of int
+        The shape of one sample.
+    n_features_in_ : int
+        The number of elements of a sample.
+
+    Notes
+    -----
+    A fit takes ``O(n d)``, to find constant features. Tensors may be complex.
+
+    References
+    ----------
+    J. Zheng, X. Zhang, W. Jiang, X. Qiu, M. Ren: Orientation-Aware Sparse Tensor PCA for
+    Efficient Unsupervised Feature Selection, 2024, which compares the share of
+    correct features with random selection.
+
+    Examples
+    --------
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.rivals import RandomSelector
+    >>> X = load_digits().data[:200]
+    >>> RandomSelector(20, random_state=0).fit_transform(X).shape
+    (200, 20)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorSelector._parameter_constraints,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = 100,
+        *,
+        feature_mode: int | None = None,
+        feature_shape: tuple[int, ...] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.feature_mode = feature_mode
+        self.feature_shape = feature_shape
+        self.random_state = random_state
+
+    @fit_context
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Draw a random order of the features that vary.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, without NaN or infinity.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        spread, samples = spread_of_elements(self, X)
+        spread = pool_elements(spread, self._mode_of_features())
+        drawn = check_random_state(self.random_state).uniform(size=spread.shape)
+        self._set_feature_scores(
+            np.where(spread > 0, 1 - drawn, 0.0), [spread], even_subsample(samples)
+        )
+        return self

@@ -1,0 +1,392 @@
+"""Base class of all selectors: rank features, select them, name them."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tensift._utils.modes import pool_elements, resolve_mode
+from tensift._utils.namespace import (
+    check_same_kind,
+    is_device_array,
+    namespace_of,
+    refuse_device_array,
+    to_numpy,
+)
+from tensift._utils.sklearn_compat import (
+    Interval,
+    StrOptions,
+    check_feature_names_in,
+    output_is_frame,
+)
+from tensift._utils.warnings import warn_user
+from tensift.moments import (
+    TensorEstimator,
+    check_finite,
+    check_finite_on_device,
+    lazy_source,
+    n_axes,
+)
+from tensift.selection._count import Order, SuggestedCount, suggest_count
+from tensift.selection._covariances import RowCovariances
+from tensift.selection._diverse import DiverseOrder, EnergyCurve, ScoreOrder
+from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
+from tensift.selection._order import rank_features
+
+__all__ = ["TensorSelector"]
+
+
+class TensorSelector(SelectorMixin, TensorEstimator):
+    """Base of all selectors: a subclass scores features, this class does the rest.
+
+    Samples are an array ``(n, d_1, ..., d_m)``, or 2-D rows whose tensor shape is given by
+    ``feature_shape``. A feature is an element of a sample or, with ``feature_mode=k``, an index
+    along mode ``k`` (a channel, a band). Rows in, rows out: 2-D samples stay 2-D in `transform`.
+
+    A subclass has the parameters ``n_features_to_select``, ``feature_mode`` and ``feature_shape``
+    and calls `_set_scores` at the end of its ``fit``. If it also passes samples, it can have the
+    parameter ``selection``, which is "top" for the features with the best scores or "diverse" for
+    features with good scores that do not repeat each other. It can then also choose the number of
+    features ("auto").
+
+    Examples
+    --------
+    A selector that keeps the features with the largest mean:
+
+    >>> import numpy as np
+    >>> from tensift.selection import TensorSelector
+    >>> class LargestMean(TensorSelector):
+    ...     def __init__(self, n_features_to_select=1, feature_mode=None, feature_shape=None):
+    ...         self.n_features_to_select = n_features_to_select
+    ...         self.feature_mode = feature_mode
+    ...         self.feature_shape = feature_shape
+    ...
+    ...     def fit(self, X, y=None):
+    ...         X = self._validate_samples(X, reset=True)
+    ...         self._set_scores(X.mean(axis=0), ties=X.std(axis=0))
+    ...         return self
+    >>> X = np.arange(24.0).reshape(4, 2, 3)
+    >>> LargestMean(n_features_to_select=2).fit_transform(X).shape
+    (4, 2)
+    >>> LargestMean(feature_mode=0).fit_transform(X).shape
+    (4, 1, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorEstimator._parameter_constraints,
+        "n_features_to_select": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+        "selection": [StrOptions({"top", "diverse"})],
+        "feature_mode": [None, Integral],
+    }
+
+    n_features_to_select: Any  # a number, a share, or "auto"
+    selection: str = "top"  # for subclasses without this parameter
+    feature_mode: int | None
+    selection_curve_: Any
+    suggested_count_: SuggestedCount
+    _scored_mode: int | None
+
+    @abstractmethod
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Score the features of `X`."""
+
+    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> NDArray:
+        samples = super()._validate_samples(X, reset=reset, min_samples=min_samples)
+        self._mode_of_features()  # raise an error for an impossible feature_mode now, not later
+        return samples
+
+    def _mode_of_features(self) -> int | None:
+        """`feature_mode` as a non-negative number, or None."""
+        if self.feature_mode is None:
+            return None
+        return resolve_mode("feature_mode", self.feature_mode, len(self.feature_shape_))
+
+    def _fitted_mode(self) -> int | None:
+        """Return the mode of the scored features; raise an error if `feature_mode` changed."""
+        mode = self._mode_of_features()
+        if "_scored_mode" in vars(self) and mode != self._scored_mode:
+            raise ValueError(
+                f"feature_mode was changed from {self._scored_mode} to {self.feature_mode} after "
+                "fit, but it decides what is scored; fit again"
+            )
+        return mode
+
+    # Scores and ranking
+
+    def _set_scores(self, scores: NDArray, ties: NDArray, rows: Any = None) -> None:
+        """Store scores of elements as scores of features, and rank the features.
+
+        `rows` are samples that show which features are alike: all, or some evenly spaced ones
+        (`tensift.sources.even_subsample`).
+        """
+        mode = self._mode_of_features()
+        self._set_feature_scores(pool_elements(scores, mode), [pool_elements(ties, mode)], rows)
+
+    def _set_feature_scores(
+        self, scores: NDArray, ties: Sequence[NDArray], rows: Any = None
+    ) -> None:
+        """Store scores of features, and rank them; `rows` are samples or covariances."""
+        self.scores_ = scores
+        self._scored_mode = self._mode_of_features()
+        self.__dict__.pop("selection_curve_", None)
+        self.__dict__.pop("suggested_count_", None)
+        total, wanted = math.prod(scores.shape), self.n_features_to_select
+        if wanted != "auto" and wanted > total:
+            warn_user(
+                f"n_features_to_select={wanted} is more than the {total} features there are; all "
+                "are kept"
+            )
+        if self.selection == "top" and wanted != "auto":
+            self.order_ = rank_features(scores, ties)
+        else:
+            self._rank_by_samples(scores, ties, rows)
+        self.n_features_ = self._n_selected(total)
+
+    def _rank_by_samples(self, scores: NDArray, ties: Sequence[NDArray], rows: Any) -> None:
+        """Rank features by what samples say of them, or learn from samples how many to keep."""
+        known = is_device_array(rows) or isinstance(rows, np.ndarray)
+        if rows is None or (self.n_features_to_select == "auto" and not known):
+            raise ValueError(
+                f"selection={self.selection!r} with n_features_to_select="
+                f"{self.n_features_to_select!r} looks at samples, but {type(self).__name__} has "
+                "none; fit on samples or on what collect_moments returns, or use selection='top' "
+                "and a number of features"
+            )
+        if self.n_features_to_select == "auto":
+            self.suggested_count_ = suggest_count(rows, self._mode_of_features())
+        covariances = RowCovariances(rows, self._mode_of_features()) if known else rows
+        order: Order = ScoreOrder(scores, ties)
+        if self.selection == "diverse":
+            order = DiverseOrder(covariances, scores, ties)
+        first = order.extend(self._n_selected(math.prod(scores.shape)))
+        self.selection_curve_ = EnergyCurve(covariances).extended(first)
+        self.order_ = order.ranking()
+
+    def _n_selected(self, total: int) -> int:
+        wanted = self.n_features_to_select
+        if wanted == "auto":
+            if "suggested_count_" not in vars(self):
+                raise ValueError(
+                    "n_features_to_select='auto' was set after fit, which chooses it; fit again"
+                )
+            return self.suggested_count_.count
+        return min(int(wanted), total) if wanted >= 1 else max(1, round(wanted * total))
+
+    def _get_support_mask(self) -> Any:
+        check_is_fitted(self)
+        self._fitted_mode()
+        ranking = self.order_
+        count = self._n_selected(ranking.shape[0])
+        if is_device_array(ranking):
+            return namespace_of(ranking).argsort(ranking) < count  # their places in the ranking
+        mask = np.zeros(len(ranking), dtype=bool)
+        mask[ranking[:count]] = True
+        return mask
+
+    def get_support(self, indices: bool = False) -> Any:
+        """Return the selected features, as a mask or as indices.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return indices instead of a mask.
+
+        Returns
+        -------
+        array
+            A flat row-major mask of all features, or increasing indices. It has the library and the
+            device of the fitted samples.
+        """
+        if not indices:
+            return self._get_support_mask()
+        check_is_fitted(self)
+        self._fitted_mode()
+        if not is_device_array(self.order_):
+            return np.flatnonzero(self._get_support_mask())
+        return selected_on_device(self.order_, self._n_selected(self.order_.shape[0]))
+
+    def to_numpy(self) -> Self:
+        """Return this selector with NumPy arrays, copied from the device of the fitted samples.
+
+        Returns
+        -------
+        TensorSelector
+            A fitted selector for NumPy arrays, with the same results. This object itself if it was
+            fitted on NumPy arrays.
+
+        Examples
+        --------
+        >>> from tensift import STPCASelector
+        >>> from tensift.datasets import load_digits
+        >>> selector = STPCASelector(n_features_to_select=20).fit(load_digits().data)
+        >>> selector.to_numpy() is selector
+        True
+        """
+        check_is_fitted(self)
+        if not is_device_array(self.order_):
+            return self
+        on_host = copy(self)
+        for name, value in vars(self).items():
+            move = getattr(value, "to_numpy", None)
+            on_host.__dict__[name] = to_numpy(value) if move is None else move()
+        return on_host
+
+    # Selecting features
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Keep the selected features of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
+            Samples. Memory maps, HDF5 and Zarr arrays, and iterators over chunks of samples are
+            read one chunk at a time.
+
+        Returns
+        -------
+        ndarray
+            ``(n, k)`` for element features, in row-major order of the features. For mode features
+            ``(n, d_1, ..., k, ..., d_m)``, and ``(n, k * rest)`` if `X` is made of rows. For a
+            Dask array, a Dask array that is not computed yet.
+        """
+        check_is_fitted(self)
+        rows = n_axes(X) == 2
+        source = lazy_source(self, X)
+        if source is not None:
+            mask, mode = self._get_support_mask(), self._fitted_mode()
+            shape, rows = self.feature_shape_, len(source.sample_shape) == 1
+            kept = source.map(
+                partial(select_in_chunk, feature_shape=shape, mask=mask, mode=mode, rows=rows)
+            )
+            self._refuse_tensor_frames(kept)
+            return kept
+        samples = self._validate_samples(X, reset=False, min_samples=1)
+        mode = self._fitted_mode()
+        if is_device_array(samples):
+            if output_is_frame(self):
+                raise ValueError(
+                    "set_output asks for a data frame, but arrays on a device stay there; use "
+                    "set_output(transform='default'), or to_numpy() and NumPy arrays"
+                )
+            return keep_on_device(samples, self.get_support(indices=True), mode, rows=rows)
+        mask = self._get_support_mask()
+        kept = _select(samples, mask, mode, rows)
+        self._refuse_tensor_frames(kept)
+        return kept
+
+    def _refuse_tensor_frames(self, kept: Any) -> None:
+        if kept.ndim > 2 and output_is_frame(self):
+            raise ValueError(
+                "set_output asks for a data frame, but with feature_mode the features of tensors "
+                "stay tensors; pass 2-D rows and feature_shape, or use set_output('default')"
+            )
+
+    def inverse_transform(self, X: ArrayLike) -> Any:
+        """Put selected features back in their places, with zeros everywhere else.
+
+        Parameters
+        ----------
+        X : array-like
+            What `transform` returned.
+
+        Returns
+        -------
+        ndarray of shape (n, d_1, ..., d_m), or (n, d) for rows
+        """
+        check_is_fitted(self)
+        mode = self._fitted_mode()
+        if self._takes_device_arrays:
+            check_same_kind(X, self._fitted_kind(), type(self).__name__)
+        else:
+            refuse_device_array(X, type(self).__name__)
+        kept_shape: tuple[int, ...] = (self._n_selected(self.order_.shape[0]),)
+        if mode is not None:
+            kept_shape = (
+                *self.feature_shape_[:mode],
+                *kept_shape,
+                *self.feature_shape_[mode + 1 :],
+            )
+        samples: Any = check_finite_on_device(X) if is_device_array(X) else check_finite(X)
+        rows = samples.ndim == 2 and (mode is not None or self._rows_in)
+        shape = tuple(samples.shape[1:])
+        if shape not in (kept_shape, (math.prod(kept_shape),)):
+            raise ValueError(f"X has samples of shape {shape}, but transform returns {kept_shape}")
+        if is_device_array(samples):
+            samples = namespace_of(samples).reshape(samples, (samples.shape[0], *kept_shape))
+            selected = self.get_support(indices=True)
+            return put_back_on_device(samples, selected, self.feature_shape_, mode, rows=rows)
+        mask = self._get_support_mask()
+        full: NDArray = np.zeros((len(samples), *self.feature_shape_), dtype=samples.dtype)
+        if mode is None:
+            full.reshape(len(samples), -1)[:, mask] = samples
+        else:
+            np.moveaxis(full, mode + 1, 0)[mask] = np.moveaxis(
+                samples.reshape(len(samples), *kept_shape), mode + 1, 0
+            )
+        return full.reshape(len(samples), -1) if rows else full
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
+        """Return the names of the selected features, in the order of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of all features: elements in row-major order, or the indices of the mode. The
+            default is the names seen in `fit`, else names such as ``x3`` (rows) or ``x0_3``
+            (tensors).
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        mask = to_numpy(self._get_support_mask())
+        mode = self._fitted_mode()
+        if self._rows_in:
+            names = check_feature_names_in(self, input_features)
+            if mode is None:
+                return names[mask]
+            return np.compress(mask, names.reshape(self.feature_shape_), axis=mode).ravel()
+        if input_features is None:
+            shape = self.feature_shape_ if mode is None else (self.feature_shape_[mode],)
+            names = ["x" + "_".join(map(str, index)) for index in np.ndindex(*shape)]
+        else:
+            names = list(np.asarray(input_features, dtype=object).ravel())
+            if len(names) != len(mask):
+                raise ValueError(
+                    f"input_features has {len(names)} names, but there are {len(mask)} features"
+                )
+        return np.asarray(names, dtype=object)[mask]
+
+
+def select_in_chunk(
+    chunk: NDArray,
+    feature_shape: tuple[int, ...],
+    mask: NDArray[np.bool_],
+    mode: int | None,
+    rows: bool,
+) -> NDArray:
+    """Return the selected features of a chunk of samples."""
+    samples = check_finite(chunk)
+    return _select(samples.reshape(len(samples), *feature_shape), mask, mode, rows)
+
+
+def _select(samples: NDArray, mask: NDArray[np.bool_], mode: int | None, rows: bool) -> NDArray:
+    if mode is None:
+        return samples.reshape(len(samples), -1)[:, mask]
+    kept = np.compress(mask, samples, axis=mode + 1)
+    return kept.reshape(len(kept), -1) if rows else kept

@@ -1,0 +1,131 @@
+"""How many features are worth keeping: cross-fitted alignment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.namespace import to_numpy
+from tensift.selection._geometry import Geometry
+
+__all__ = ["Order", "SuggestedCount", "suggest_count"]
+
+_SHARE = 0.98  # of the largest alignment
+_MOST = 512  # features that are looked at
+_FEWEST_SAMPLES = 16  # fewer are not split in halves
+
+
+@dataclass(frozen=True)
+class SuggestedCount:
+    """How many features to keep, and why.
+
+    The number does not depend on scores or on the selection rule, only on the samples.
+
+    Attributes
+    ----------
+    count : int
+        The number of features.
+    reason : str
+        Why, in words.
+    alignment : ndarray of shape (t,)
+        How well the first 1, 2, ... features keep the similarities of samples they were not
+        chosen on, from 0 to 1. Empty if no feature has structure.
+    spread : ndarray of shape (t,)
+        Half the difference of the alignment between the two halves of the samples.
+    n_structured : int
+        The number of features on which similar samples agree more than noise would.
+    n_features : int
+        The number of all features.
+
+    Examples
+    --------
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.rivals import VarianceSelector
+    >>> suggested = VarianceSelector("auto").fit(load_digits().data).suggested_count_
+    >>> suggested.count < suggested.n_structured <= suggested.n_features
+    True
+    """
+
+    count: int
+    reason: str
+    alignment: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    n_structured: int
+    n_features: int
+
+
+class Order(Protocol):
+    """An order of features that is found as far as it is asked for."""
+
+    def extend(self, count: int) -> Any:
+        """The first `count` features."""
+
+    def ranking(self) -> Any:
+        """All features, of which those that were not asked for may still change."""
+
+
+def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
+    """Suggest how many features to keep, from samples alone.
+
+    Features are chosen on one half of the samples by how well they keep the similarities of
+    samples, and judged on the other half; then the other way round. The suggested count is the
+    smallest at which the mean of both curves reaches 98 % of its maximum. Features on which similar
+    samples do not agree more than noise would (by two standard errors) are never counted.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d_1, ..., d_m)
+        Samples, real or complex.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is one.
+
+    Returns
+    -------
+    SuggestedCount
+
+    Examples
+    --------
+    Twelve features carry three groups of samples, the others are noise:
+
+    >>> import numpy as np
+    >>> from tensift.selection import suggest_count
+    >>> rng = np.random.default_rng(0)
+    >>> groups, noise = rng.integers(0, 3, 200), rng.normal(size=(200, 100))
+    >>> X = noise + np.pad(4 * rng.normal(size=(3, 12))[groups], ((0, 0), (0, 88)))
+    >>> suggest_count(X).count <= 12
+    True
+    >>> print(suggest_count(noise).reason)  # doctest: +ELLIPSIS
+    no structure: ...
+    """
+    samples = np.asarray(to_numpy(rows))
+    whole = Geometry(samples, feature_mode)
+    n_structured = whole.n_structured
+    empty = np.zeros(0)
+    if n_structured == 0:
+        reason = (
+            "no structure: on no feature do similar samples agree more than noise would, so no "
+            "number of features is better than another"
+        )
+        return SuggestedCount(1, reason, empty, empty, 0, whole.n_features)
+    most = min(n_structured, _MOST)
+    if len(samples) < _FEWEST_SAMPLES:
+        curves = [whole.alignment(whole.order(most)[0][:most])]
+    else:
+        halves = [Geometry(samples[start::2], feature_mode) for start in (0, 1)]
+        curves = [
+            judge.alignment(chooser.order(most)[0][:most])
+            for chooser, judge in (halves, halves[::-1])
+        ]
+    mean = np.mean(curves, axis=0)
+    count = int(np.argmax(mean >= _SHARE * mean.max())) + 1
+    reason = (
+        f"the first {count} of {whole.n_features} features keep {100 * _SHARE:.0f}% of what any "
+        f"number of them keeps of the similarities between samples (alignment {mean[count - 1]:.2f} "
+        f"on samples they were not chosen on)"
+    )
+    return SuggestedCount(
+        count, reason, mean, np.ptp(curves, axis=0) / 2, n_structured, whole.n_features
+    )

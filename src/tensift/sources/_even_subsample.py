@@ -1,0 +1,170 @@
+"""A few evenly spaced samples: the same ones however the samples are split into chunks."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from tensift._utils.namespace import (
+    in_precision,
+    is_complex,
+    is_device_array,
+    namespace_of,
+    precision_of,
+    to_numpy,
+)
+
+__all__ = ["EvenSubsample", "even_subsample", "most_rows", "stride_of"]
+
+_BYTES = 2**25  # the most memory that the kept samples may take, in double precision
+_FEWEST, _MOST = 32, 2048  # bounds on the number of kept samples
+
+
+def most_rows(n_features: int) -> int:
+    """Return the largest number of samples to keep if each has `n_features` features."""
+    return min(max(_BYTES // (8 * n_features), _FEWEST), _MOST)
+
+
+def stride_of(n_samples: int, n_features: int) -> int:
+    """Return the smallest power-of-two stride that leaves at most `most_rows` samples.
+
+    Powers of two allow streaming: whenever the stride doubles, every other kept sample is dropped.
+    """
+    groups = -(-n_samples // most_rows(n_features))
+    return 1 << max(0, groups - 1).bit_length()
+
+
+def even_subsample(samples: Any) -> Any:
+    """Return evenly spaced samples of an array in memory, beginning with the first.
+
+    The stride is the smallest power of two that leaves at most 32 MiB of samples, but at least 32
+    and at most 2048 samples. NumPy arrays are converted to double precision; other arrays stay on
+    their device and keep their precision. The result may share memory with `samples`, so do not
+    write to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.sources import even_subsample
+    >>> rows = even_subsample(np.arange(10_000).reshape(5000, 2))
+    >>> len(rows), rows[:3, 0]
+    (1250, array([ 0.,  8., 16.]))
+    """
+    stride = stride_of(samples.shape[0], math.prod(samples.shape[1:]))
+    return _floating(samples if stride == 1 else samples[::stride, ...])
+
+
+class EvenSubsample:
+    """Reads samples in chunks and keeps those that `even_subsample` returns for all of them.
+
+    Parameters
+    ----------
+    feature_shape : tuple of int
+        The shape of one sample.
+
+    Attributes
+    ----------
+    count : int
+        The number of samples read so far.
+
+    Notes
+    -----
+    The arrays it holds are never written to, so a shallow copy can be continued on its own.
+    """
+
+    def __init__(self, feature_shape: tuple[int, ...]) -> None:
+        self.feature_shape = feature_shape
+        self.count = 0
+        self._parts: list[Any] = []
+
+    def add(self, samples: Any) -> None:
+        """Read more samples, as tensors or as rows, and keep copies of some."""
+        count = samples.shape[0]
+        first, stride = self.next_rows(count)
+        self.add_rows(_copied(_every(samples, first, stride)), count)
+
+    def next_rows(self, n_samples: int) -> tuple[int, int]:
+        """Return which of the next samples to keep: the index of the first, and the stride."""
+        stride = self._stride(self.count + n_samples)
+        return -self.count % stride, stride
+
+    def add_rows(self, rows: Any, n_samples: int) -> None:
+        """Read `n_samples` samples, of which `rows` are those to keep according to `next_rows`."""
+        step = self._stride(self.count + n_samples) // self._stride(self.count)
+        if step > 1:
+            held, parts = 0, []
+            for part in self._parts:
+                parts.append(_copied(_every(part, -held % step, step)))
+                held += part.shape[0]
+            self._parts = parts
+        if rows.shape[0]:
+            shape = (rows.shape[0], *self.feature_shape)
+            self._parts = [*self._parts, _reshaped(rows, shape)]
+        self.count += n_samples
+
+    def rows(self) -> Any:
+        """Return the kept samples, in double precision or (on a device) in their own."""
+        self._parts = [_floating(self._joined())]
+        return self._parts[0]
+
+    def held(self) -> Any:
+        """Return the kept samples in their original dtype."""
+        self._parts = [self._joined()] if self._parts else []
+        return self._parts[0] if self._parts else np.empty((0, *self.feature_shape))
+
+    def restore(self, rows: Any, n_samples: int) -> None:
+        """Continue from what `held` returned after `n_samples` samples."""
+        self._parts, self.count = ([rows] if len(rows) else []), n_samples
+
+    def to_numpy(self) -> EvenSubsample:
+        """Return a copy with NumPy arrays."""
+        on_host = copy(self)
+        on_host._parts = [to_numpy(part) for part in self._parts]
+        return on_host
+
+    def _stride(self, n_samples: int) -> int:
+        return stride_of(n_samples, math.prod(self.feature_shape))
+
+    def _joined(self) -> Any:
+        """Concatenate all parts, in a dtype that can hold the values of each."""
+        parts = self._parts
+        if len(parts) == 1:
+            return parts[0]
+        if not is_device_array(parts[0]):
+            same = len({part.dtype for part in parts}) == 1
+            return np.concatenate(
+                parts, dtype=None if same else _double(any(map(is_complex, parts)))
+            )
+        xp = namespace_of(parts[0])
+        parts = [_floating(part) for part in parts]
+        dtype = xp.result_type(*{part.dtype for part in parts})
+        return xp.concat([xp.astype(part, dtype, copy=False) for part in parts])
+
+
+def _double(complex_values: bool) -> Any:
+    return np.complex128 if complex_values else np.float64
+
+
+def _floating(rows: Any) -> Any:
+    if is_device_array(rows):
+        return in_precision(rows, precision_of(rows))
+    return np.asarray(rows).astype(_double(is_complex(rows)), copy=False)
+
+
+def _every(rows: Any, first: int, stride: int) -> Any:
+    # The array API standard does not define slices that start beyond the end.
+    return rows[min(first, rows.shape[0]) :: stride, ...]
+
+
+def _copied(rows: Any) -> Any:
+    """Copy an array, so that it does not keep a larger one in memory."""
+    if is_device_array(rows):
+        return namespace_of(rows).asarray(rows, copy=True)
+    return np.array(rows)
+
+
+def _reshaped(rows: Any, shape: tuple[int, ...]) -> Any:
+    return namespace_of(rows).reshape(rows, shape) if is_device_array(rows) else rows.reshape(shape)

@@ -1,0 +1,454 @@
+"""STPCA-MP for unsupervised feature selection."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property, partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from tensift._utils.modes import pool_elements
+from tensift._utils.namespace import namespace_of
+from tensift._utils.progress import progress_bar
+from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
+from tensift.moments import (
+    GramTensor,
+    Moments,
+    MomentsInPasses,
+    Orientation,
+    OrientedEstimator,
+    not_kept_message,
+    sample_axes,
+)
+from tensift.selection import TensorSelector, covariances_of_slices
+from tensift.solvers import (
+    ExactSolver,
+    PaperSolver,
+    SliceSolver,
+    Solution,
+    explained_failure,
+    solver_from,
+    warn_of_open_slices,
+)
+from tensift.sources import source_of
+from tensift.stpca._auto_orientation import BASES, choose_orientation
+from tensift.stpca._auto_penalties import FIRST_FRACTION, choose_penalties
+from tensift.stpca._choice import AutomaticChoice
+from tensift.stpca._penalties import AUTO, check_fractions, given_penalties, is_auto
+from tensift.stpca._scoring import Scoring
+from tensift.stpca._zero_score_order import zero_score_order
+from tensift.stpca.execution import SliceExecutor, executor_for
+
+__all__ = ["STPCASelector"]
+
+
+class STPCASelector(OrientedEstimator, TensorSelector):
+    """Select features of tensor data by sparse tensor PCA under the star-M product (STPCA-MP).
+
+    The method predicts the features along one mode (the orientation) from each other. It
+    transforms all other modes by a matrix M (the basis), which splits the data into frontal slices,
+    and finds for every slice a sparse positive semidefinite operator that reconstructs the slice
+    from few of its features. The score of a feature is its weight in all reconstructions.
+
+    The solver sees the data only through the ``q x q`` Gram matrices of the slices. The method can
+    therefore stream (`partial_fit`), and its memory does not grow with the number of samples.
+
+    Samples may be arrays of PyTorch, CuPy, JAX or any library that follows the array API standard,
+    on any device. Attributes and return values are then arrays of that library on that device.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float in (0, 1) or "auto", default="auto"
+        How many features to keep, or which share of them. "auto" keeps the smallest number that
+        preserves 98 % of what any number preserves of the similarities between samples
+        (`tensift.selection.suggest_count`).
+    selection : {"diverse", "top"}, default="diverse"
+        "diverse" picks one feature after another, by its score and by how much of its variance
+        the features before it do not explain, so that neighbours are not all picked
+        (`rank_diverse`). "top" keeps the features with the largest scores, as the paper does.
+    orientation : int or "auto", default=0
+        The mode along which features predict each other (Dir1 of the paper is 0, Dir2 is 1).
+        "auto" tries all modes and keeps the one whose selected features vary the most.
+    basis : str, ndarray, pair of callables, or a list of these, default="identity"
+        The transform M along every other mode: "identity", "dft", "dct", "haar", "eigen",
+        "random", an invertible matrix, or ``(forward, inverse)``. A list has one for each other
+        mode, in order. "auto" tries "identity", "dct", "haar" and "eigen" along all other modes,
+        and chooses as `orientation` does.
+    lam, eta : float or "auto", default="auto"
+        The weights of the column norms and of the trace. "auto" chooses them without labels: the
+        strongest penalties that still explain 90 % of the variance that features share (see
+        `PenaltyChoice`). This takes a few solutions instead of one. The paper's values for rapid
+        deployment are 10 and 10, for data scaled to [-1, 1].
+    penalty_units : {"absolute", "relative"}, default="absolute"
+        Whether `lam` and `eta` are used as they are, or are fractions of their critical values.
+        Above its critical value, a penalty alone makes the optimum of every slice zero. Two
+        fractions that sum to 1 leave nothing. Fractions do not depend on the scale of the data.
+    feature_mode : int or None, default=None
+        None: every element is a feature (the paper's tube-wise data). An int: every index along
+        that mode is a feature (slice-wise), and its score is the sum over its elements.
+    score_by : {"operator", "energy"}, default="operator"
+        "operator" is the paper's score: the weight of a feature in the reconstruction operators.
+        "energy" multiplies it by the standard deviation of the feature. With ``basis="dft"`` all
+        features of a row have the same operator score, and only "energy" tells them apart.
+    solver : {"exact", "paper"}, ExactSolver or PaperSolver, default="exact"
+        "exact" minimises the stated problem, with the paper's ridge of 1e-3, and proves for every
+        slice how close it came (`dual_gap_`). "paper" is the authors' iteration, which stops
+        somewhat above the optimum. Pass an object to change the settings, for example
+        ``ExactSolver(tol=1e-8)`` or ``PaperSolver(max_iter=500)``.
+    scale : {"max"} or None, default="max"
+        Divide the data by their largest absolute value, as the paper does, or leave them.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
+    n_jobs : int or None, default=None
+        The number of threads over slices, -1 for as many as cores. The result does not depend on
+        it. It has no effect on a device. A single slice is solved with the threads of BLAS instead,
+        and their number may change its last digits.
+    random_state : int, RandomState or None, default=None
+        The seed of the "random" basis.
+    verbose : bool or int, default=False
+        Show progress on standard error.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
+        The score map.
+    order_ : ndarray of int
+        Flat row-major feature indices, best first. With "top" they are sorted by score, then by
+        standard deviation, then by index. The exact solver gives some features a score of exactly
+        zero; those are sorted by where they enter as both penalties decrease together. With
+        "diverse" the `n_features_` picked features come first, in the order in which they were
+        picked; the others follow in the order of what they would gain next. Fit with the largest
+        number you need to have all of them picked.
+    n_features_ : int
+        How many features are kept.
+    selection_curve_ : ndarray
+        With "diverse" or "auto": at ``t - 1`` the share of the variance of all features that the
+        first ``t`` of `order_` explain by least squares, in the subsample (see Notes).
+    suggested_count_ : SuggestedCount
+        With "auto": the number of features and why it was chosen.
+    lam_, eta_ : float
+        The penalties of the problem that was solved.
+    choice_ : AutomaticChoice
+        What was chosen for parameters that were "auto", what else was tried, and why. Print it to
+        read the reasons.
+    operators_ : ndarray of shape (p, q, q)
+        Reconstruction operators in the transform domain, slices in row-major order of the other
+        modes.
+    objective_, n_iter_ : ndarray of shape (p,)
+        The final objective of each slice, and its number of steps.
+    objective_path_ : ndarray of shape (p, steps)
+        The objective of each slice after every step; NaN after its last one. For the exact solver,
+        the lowest so far.
+    dual_objective_, dual_gap_ : ndarray of shape (p,)
+        Exact solver only: a lower bound for the objective of each slice, and how far above it the
+        objective is, as a share of the objective.
+    orientation_ : int
+        `orientation` as a non-negative number.
+    feature_shape_ : tuple of int
+        The shape of one sample.
+    n_features_in_ : int
+        The number of elements of a sample.
+    n_samples_seen_ : int
+        The number of samples fitted.
+
+    Notes
+    -----
+    "diverse" and "auto" use some evenly spaced samples: those whose index is a multiple
+    of the smallest power of two that leaves at most 32 MiB of them, but at least 32 and at most
+    2048 samples. They are the same whether samples come in an array, from files, in chunks, from
+    Dask, by `partial_fit`, or as the moments that `collect_moments` returns. Where none were kept
+    (in moments that were merged), "diverse" computes covariances from the Gram matrices, as if
+    different slices were uncorrelated, and "auto" is refused.
+
+    The paper's solver starts from ``A = I / 2``, where the authors' program draws a random
+    diagonal. For complex slices the program uses the objective of the conjugate operator to decide
+    when to stop. We do the same, but `objective_` is that of the operators themselves.
+
+    References
+    ----------
+    J. Zheng, X. Zhang, W. Jiang, X. Qiu, M. Ren: Orientation-Aware Sparse Tensor PCA for
+    Efficient Unsupervised Feature Selection.
+
+    Examples
+    --------
+    >>> from tensift import STPCASelector
+    >>> from tensift.datasets import load_digits
+    >>> X = load_digits().data
+    >>> selector = STPCASelector(n_features_to_select=20).fit(X)
+    >>> selector.scores_.shape
+    (8, 8)
+    >>> selector.transform(X).shape
+    (1797, 20)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorSelector._parameter_constraints,
+        **OrientedEstimator._parameter_constraints,
+        "orientation": [Integral, StrOptions({AUTO})],
+        "lam": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
+        "eta": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
+        "penalty_units": [StrOptions({"absolute", "relative"})],
+        "score_by": [StrOptions({"operator", "energy"})],
+        "solver": [StrOptions({"exact", "paper"}), ExactSolver, PaperSolver],
+        "scale": [StrOptions({"max"}), None],
+        "n_jobs": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+        ],
+        "verbose": ["verbose"],
+    }
+    _takes_device_arrays = True
+    _solves_in_passes = True
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = AUTO,
+        *,
+        selection: str = "diverse",
+        orientation: int | str = 0,
+        basis: Any = "identity",
+        lam: float | str = AUTO,
+        eta: float | str = AUTO,
+        penalty_units: str = "absolute",
+        feature_mode: int | None = None,
+        score_by: str = "operator",
+        solver: str | ExactSolver | PaperSolver = "exact",
+        scale: str | None = "max",
+        feature_shape: tuple[int, ...] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.selection = selection
+        self.orientation = orientation  # type: ignore[assignment]
+        self.basis = basis
+        self.lam = lam
+        self.eta = eta
+        self.penalty_units = penalty_units
+        self.feature_mode = feature_mode
+        self.score_by = score_by
+        self.solver = solver
+        self.scale = scale
+        self.feature_shape = feature_shape
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context
+    def fit(self, X: ArrayLike | Moments, y: Any = None) -> Self:
+        """Score the features of `X` and select among them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m) or (n, d), a source, or Moments
+            Samples, without NaN or infinity. Tensors may be complex. Memory maps, HDF5 and Zarr
+            arrays, Dask arrays, and iterators over chunks of samples are read one chunk at a time.
+            Moments (`tensift.collect_moments`) stand for the samples they were collected from.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        if self._chooses_orientation():
+            return self._fit_best_candidate(X)
+        return super().fit(X)
+
+    @cached_property
+    def operators_(self) -> NDArray:
+        """The reconstruction operators of all slices, computed when first read."""
+        if isinstance(self._moments, MomentsInPasses):
+            raise AttributeError  # `__getattr__` says why
+        return self._moments.orientation.expand(self._solution.operators)
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Return the share of the energy of centred samples that the operators reconstruct.
+
+        A higher score means that the operators of the fitted samples also reconstruct `X` well. It
+        falls as `lam` and `eta` grow, so only compare settings of similar sparsity.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Samples, usually held out.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            ``1 - sum ||X_j - A_j X_j||^2 / sum ||X_j||^2`` over the slices, at most 1.
+        """
+        check_is_fitted(self)
+        return self._share_reconstructed(X, self._solution.operators)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "operators_" and isinstance(vars(self).get("_moments"), MomentsInPasses):
+            raise AttributeError(not_kept_message("operators_"))
+        return super().__getattr__(name)
+
+    def _fit_best_candidate(self, X: Any) -> Self:
+        """Fit every candidate for the orientation and the basis, and become the best one."""
+        best, chosen = choose_orientation(self._candidates(X), partial(self._fit_candidate, X))
+        if best.lam != self.lam:
+            # Fit again: candidates were compared at a fixed fraction of the critical penalties.
+            best.set_params(lam=self.lam, eta=self.eta, penalty_units=self.penalty_units).fit(X)
+        parameters = self._get_param_names()
+        self._forget_results()
+        self.__dict__.update({k: v for k, v in vars(best).items() if k not in parameters})
+        self.choice_ = replace(best.choice_, orientation=chosen)
+        return self
+
+    def _chooses_orientation(self) -> bool:
+        """Whether the orientation or the basis is chosen automatically."""
+        return is_auto(self.orientation) or is_auto(self.basis)
+
+    def _candidates(self, X: Any) -> list[tuple[int, Any]]:
+        """Return the orientations and bases to choose from."""
+        if isinstance(X, Moments):
+            raise ValueError(
+                "orientation='auto' and basis='auto' need samples, but X is Moments, whose "
+                "orientation and basis are fixed; give both"
+            )
+        source = source_of(X)
+        if source is not None and not source.rereadable:
+            raise ValueError(
+                "orientation='auto' and basis='auto' read the samples several times, but X is an "
+                "iterator, which can be read only once; pass something that can be read again, "
+                "such as tensift.sources.Chunks"
+            )
+        if source is None:
+            sample_axes(X)  # raise an error for vectors, which have no mode to choose
+        shape = np.shape(X)[1:] if source is None else source.sample_shape
+        if len(shape) == 1 and self.feature_shape is not None:
+            shape = tuple(self.feature_shape)
+        orientations = range(len(shape)) if is_auto(self.orientation) else [self.orientation]
+        bases = [self.basis]
+        if is_auto(self.basis):
+            bases = list(BASES) if len(shape) > 1 else ["identity"]
+        return [(one, other) for one in orientations for other in bases]
+
+    def _fit_candidate(self, X: Any, orientation: int, basis: Any) -> tuple[float, Self]:
+        """Fit a candidate; return the relative variance of its selection, and the fitted selector.
+
+        Automatic penalties are replaced by a fixed fraction of the critical values, which saves
+        the search for every candidate.
+        """
+        other = clone(self).set_params(orientation=orientation, basis=basis)
+        if is_auto(self.lam) and is_auto(self.eta):
+            other.set_params(lam=FIRST_FRACTION, eta=FIRST_FRACTION, penalty_units="relative")
+        other.fit(X)
+        spread = Scoring.spread_of(other._moments)
+        variance = pool_elements(spread**2, other._mode_of_features())
+        xp = namespace_of(variance)
+        flat = xp.reshape(variance, (-1,))
+        selected = xp.take(flat, other.get_support(indices=True), axis=0)
+        return float(xp.mean(selected)) / float(xp.mean(flat)), other
+
+    def _resolve_orientation(self) -> None:
+        if self._chooses_orientation():
+            raise ValueError(
+                "orientation='auto' and basis='auto' are chosen from all samples, which "
+                "partial_fit never sees together; use fit, or give both"
+            )
+        super()._resolve_orientation()
+
+    def _check_features(self) -> None:
+        self._mode_of_features()
+
+    def _check_parameters(self) -> None:
+        check_fractions(self.penalty_units, {"lam": self.lam, "eta": self.eta})
+
+    def _solve(self, samples: NDArray | None) -> None:
+        """Solve the slices, score the features, and select among them."""
+        moments, orientation = self._moments, self._moments.orientation
+        executor = executor_for(moments, self.scale)
+        settings = solver_from(self.solver)
+        solver = settings.resolve(many_samples=executor.size < moments.count)
+        scoring = self._scoring(orientation, moments)
+        with explained_failure():
+            solution = self._solve_slices(executor, solver)
+            scores = scoring.scores(solution.norms)
+            ties = [scoring.feature_spread]
+            if solver.name == "exact":
+                ties = [*self._order_of_zeros(solution, scoring, executor, solver), *ties]
+        self._keep_solution(solution, orientation)
+        scoring.warn_of_constant_rows()
+        self._set_feature_scores(scores, ties, self._covariances())
+
+    def _order_of_zeros(
+        self, solution: Solution, scoring: Scoring, executor: SliceExecutor, solver: SliceSolver
+    ) -> list[Any]:
+        """Return `ties` of `rank_features` that order the features with a score of zero."""
+        total = math.prod(scoring.feature_spread.shape)
+        wanted = total if self.n_features_to_select == AUTO else self._n_selected(total)
+        return zero_score_order(
+            solution.norms,
+            scoring.scores,
+            scoring.feature_spread > 0,
+            wanted,
+            executor.columns_that_vary,
+            executor.norms_at_smaller_penalties(solver, self.lam_, self.eta_, self.n_jobs),
+        )
+
+    def _keep_solution(self, solution: Solution, orientation: Orientation) -> None:
+        """Store the results of all slices, and warn of slices that did not reach the tolerance."""
+        self._solution = solution
+        self.objective_ = orientation.expand(solution.objective)
+        self.n_iter_ = orientation.expand(solution.n_iter)
+        self.objective_path_ = orientation.expand(solution.objective_path)
+        gaps = None
+        if solution.dual is not None and solution.dual_gap is not None:
+            self.dual_objective_ = orientation.expand(solution.dual)
+            self.dual_gap_ = gaps = orientation.expand(solution.dual_gap)
+        warn_of_open_slices(
+            orientation.expand(solution.converged),
+            lambda j: f"slice {j}" if gaps is None else f"slice {j} (gap {float(gaps[j]):.1e})",
+            f"{orientation.n_slices} slices",
+        )
+
+    def _solve_slices(self, executor: SliceExecutor, solver: SliceSolver) -> Solution:
+        """Solve the slices under the given penalties, or choose the penalties and solve."""
+        callback = progress_bar("solving slices", executor.n_slices) if self.verbose else None
+        lam, eta = given_penalties(self.penalty_units, self.lam, self.eta, executor)
+        if lam is None or eta is None:
+            solution, chosen = choose_penalties(
+                executor, solver, self._moments.count, lam, eta, self.n_jobs, callback
+            )
+            self.choice_ = AutomaticChoice(chosen)
+            self.lam_, self.eta_ = chosen.lam, chosen.eta
+            return solution
+        self.choice_ = AutomaticChoice()
+        self.lam_, self.eta_ = lam, eta
+        return executor.solve(solver, lam, eta, self.n_jobs, callback)
+
+    def _needs_subsample(self) -> bool:
+        return self.selection == "diverse" or self.n_features_to_select == AUTO
+
+    def _covariances(self) -> Any:
+        """Return samples, or covariances from the moments, if the selection needs them."""
+        if not self._needs_subsample():
+            return None
+        if self._moments.subsample is not None:
+            return self._moments.subsample.rows()
+        orientation, gram = self._moments.orientation, self._moments.gram()
+        spread = Scoring.spread_of(self._moments)
+        return covariances_of_slices(orientation, gram, spread, self._mode_of_features())
+
+    def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
+        return Scoring(
+            orientation,
+            Scoring.spread_of(data),
+            self._mode_of_features(),
+            energy=self.score_by == "energy",
+            root=not solver_from(self.solver).squared_scores,
+        )

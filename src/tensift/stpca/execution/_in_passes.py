@@ -1,0 +1,214 @@
+"""Solve slices whose Gram matrices do not fit into memory: one pass per block of slices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.checkpoint import fingerprint
+from tensift._utils.stacks import diagonal_of
+from tensift._utils.warnings import warn_user
+from tensift.moments import GramTensor, MomentsInPasses, not_kept_message, variances
+from tensift.solvers import (
+    CriticalPenalties,
+    PathRows,
+    PathSolution,
+    SliceSolver,
+    Solution,
+    bounds_of_critical,
+    column_norms,
+    critical_penalties,
+    solve_path,
+)
+from tensift.stpca._shared_energy import energies_of
+from tensift.stpca._zero_score_order import norms_under
+from tensift.stpca.execution._executor import SliceExecutor, parts_in
+from tensift.stpca.execution._on_dask import LazySolution, largest_of
+
+__all__ = ["PassExecutor"]
+
+_ROUNDING = 1e-6  # relative error that the bounds of equal slices may have
+
+
+class PassExecutor(SliceExecutor):
+    """Solves slices in blocks, with the Gram matrices of only one block in memory.
+
+    Of a solved block it keeps column norms, objectives and dual bounds, but no operators and no
+    Gram matrices.
+
+    Parameters
+    ----------
+    moments : MomentsInPasses
+        Computes the Gram matrices of a block by a pass over the samples.
+    factor : float
+        The data are multiplied by this number.
+    """
+
+    def __init__(self, moments: MomentsInPasses, factor: float) -> None:
+        self._moments, self._factor = moments, factor
+        self.n_slices = len(moments.orientation.kept_slices)
+        self.size = moments.orientation.size
+        self._varies: list[NDArray[np.bool_]] = []
+
+    def critical(self) -> CriticalPenalties:
+        """Return the penalties above which the optimum of every slice is zero.
+
+        Quick bounds tell which slices of a block may have the largest critical penalties. Only
+        those are kept. If they become more than a block, the exact values decide among them.
+        """
+        held: GramTensor | None = None
+        most = max(block.stop - block.start for block in self._moments.blocks)
+        for _, gram in self._moments.grams():
+            held = _candidates(_joined(held, _candidates(gram)))
+            if held.n_slices > most:
+                held = _leaders(held)
+        assert held is not None
+        return critical_penalties(self._scaled(held))
+
+    def bounds(self) -> CriticalPenalties:
+        """Return the critical eta and an upper bound of the critical lam."""
+        return largest_of(
+            [bounds_of_critical(gram) for _, gram in self._moments.grams()], self._factor
+        )
+
+    def energies(self, n_samples: int) -> tuple[float, float]:
+        """Return the sum of squares of all slices, and the part that features share."""
+        found = [energies_of(gram, n_samples) for _, gram in self._moments.grams()]
+        energy, shared = (self._factor**2 * sum(part) for part in zip(*found, strict=True))
+        return energy, shared
+
+    def solve(
+        self,
+        solver: SliceSolver,
+        lam: float,
+        eta: float,
+        n_jobs: int | None = None,
+        callback: Callable[[int], None] | None = None,
+    ) -> Solution:
+        """Solve every slice, one block after another."""
+        parts, norms = [], []
+        self._varies = []
+        for block, gram in self._moments.grams():
+            told = None if callback is None else _OffsetCallback(block.start, callback)
+            solution = solver.solve(solver.problems(self._scaled(gram), lam, eta), n_jobs, told)
+            norms.append(solution.norms)
+            parts.append(replace(solution, found=np.empty((gram.n_slices, 0, 0))))
+            self._varies.append(variances(gram) > 0)
+        return LazySolution(parts, norms, operators_are_not_kept)
+
+    def columns_that_vary(self, n_waiting: int) -> NDArray[np.bool_]:
+        """Return a mask of the columns that vary, and warn of the passes that will follow."""
+        warn_user(
+            f"{n_waiting} features have a score of zero; to order them, X is read again, up to "
+            f"{len(self._moments.blocks)} times for every smaller pair of penalties. To avoid "
+            "this, use smaller lam and eta, or a larger working_memory of scikit-learn"
+        )
+        return np.concatenate(self._varies)
+
+    def norms_at_smaller_penalties(
+        self, solver: SliceSolver, lam: float, eta: float, n_jobs: int | None = None
+    ) -> Callable[[NDArray, float], NDArray]:
+        """Return a function for column norms under smaller penalties; one pass per block."""
+
+        def norms_at(slices: NDArray[np.intp], factor: float) -> NDArray[np.float64]:
+            found = []
+            for number, inside in parts_in(self._moments.blocks, slices):
+                gram = self._moments.gram_of(self._moments.blocks[number])[inside]
+                problems = solver.problems(self._scaled(gram), lam, eta)
+                found.append(norms_under(problems, factor, lambda one: solver.solve(one, n_jobs)))
+            return np.concatenate(found)
+
+        return norms_at
+
+    def path(
+        self,
+        solver: SliceSolver,
+        lams: NDArray,
+        etas: NDArray,
+        *,
+        n_jobs: int | None = None,
+        callback: Callable[[int], None] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        settings: object = None,
+    ) -> PathSolution:
+        """Solve every slice at every pair of penalties, one block after another."""
+        moments = self._moments
+        lams, etas = np.asarray(lams, dtype=float), np.asarray(etas, dtype=float)
+
+        def key() -> str:
+            data = (moments.mean, moments._squares, moments.count, moments.peak, moments.blocks)
+            return fingerprint(*data, self._factor, lams, etas, solver, settings)
+
+        blank = PathSolution.blank(len(lams), len(etas), self)
+        rows = PathRows(blank, moments.blocks, lams, checkpoint, key)
+        ascending = np.argsort(lams)
+        with rows.written_in_the_end():
+            for number, block in enumerate(moments.blocks):
+                missing = [eta for other, eta in rows.missing if other == number]
+                if not missing:
+                    continue
+                solved = solve_path(
+                    self._scaled(moments.gram_of(block)),
+                    lams,
+                    etas[missing],
+                    solver.solve_block,
+                    ridge=solver.objective_ridge,
+                    n_jobs=n_jobs,
+                    callback=None if callback is None else _OffsetCallback(rows.n_solved, callback),
+                )
+                for place, eta in enumerate(missing):
+                    cells = [
+                        {name: values[lam, place] for name, values in vars(solved).items()}
+                        for lam in ascending
+                    ]
+                    rows.store((number, eta), cells)
+        return rows.path
+
+    def _scaled(self, gram: GramTensor) -> GramTensor:
+        return gram if self._factor == 1 else gram.scaled(self._factor)
+
+
+class _OffsetCallback:
+    """Calls a callback with a count that includes earlier blocks."""
+
+    def __init__(self, before: int, callback: Callable[[int], None]) -> None:
+        self._before, self._callback = before, callback
+
+    def __call__(self, done: int) -> None:
+        self._callback(self._before + done)
+
+
+def operators_are_not_kept() -> NDArray:
+    """Raise an error that says why there are no operators."""
+    raise ValueError(not_kept_message("operators"))
+
+
+def _bounds(gram: GramTensor) -> tuple[NDArray, NDArray, NDArray]:
+    """Return half the critical eta of every slice, and bounds of half its critical lam."""
+    dense = gram.dense()
+    largest = np.linalg.eigvalsh(dense)[:, -1]
+    return largest, diagonal_of(dense).real.max(axis=1), column_norms(dense).max(axis=1)
+
+
+def _candidates(gram: GramTensor) -> GramTensor:
+    """Return the slices that may have the largest critical lam or eta."""
+    eta, lower, upper = _bounds(gram)
+    wanted = upper >= (1 - _ROUNDING) * lower.max()
+    wanted |= eta >= (1 - _ROUNDING) * eta.max()
+    return gram[np.flatnonzero(wanted)]
+
+
+def _leaders(gram: GramTensor) -> GramTensor:
+    """Return the slice with the largest critical lam and the one with the largest eta."""
+    lams = [critical_penalties(gram[slice(j, j + 1)]).lam for j in range(gram.n_slices)]
+    return gram[np.unique([int(np.argmax(lams)), int(np.argmax(_bounds(gram)[0]))])]
+
+
+def _joined(held: GramTensor | None, more: GramTensor) -> GramTensor:
+    if held is None:
+        return more
+    return GramTensor(np.concatenate([held.array, more.array]), more.thin)
