@@ -50,7 +50,7 @@ def fails(capsys, *arguments):
 
 def test_files_hold_the_librarys_result(here, capsys):
     assert main(["compare", "x.npy", "-k", "6", *QUICK, "--seed", "3"]) == 0
-    folder = here / "x-compare"
+    folder = here / "x.npy-compare"
     assert everything(folder) == TABLES | FIGURES | {"cells.jsonl"}
     expected = compare_selectors(
         X, ["stpca"], 6, n_resamples=2, n_seeds=1, random_state=3, store=folder / "cells.jsonl"
@@ -84,7 +84,7 @@ def test_files_hold_the_librarys_result(here, capsys):
 
 def test_settings_say_what_was_done(here):
     assert main(["compare", "x.npy", "-k", "0.2", *PLAIN, "--quiet"]) == 0
-    settings = json.loads((here / "x-compare" / "settings.json").read_text())
+    settings = json.loads((here / "x.npy-compare" / "settings.json").read_text())
     content = Path("x.npy").read_bytes()
     assert settings["input"]["sha256"] == hashlib.sha256(content).hexdigest()
     assert settings["labelled"] is False
@@ -122,7 +122,7 @@ def test_every_option_reaches_the_comparison(here, options, settings):
         n_features_to_select=3,
     )  # fmt: skip
     for found, row in zip(
-        read_table(here / "x-compare" / "comparison.csv"), expected.to_rows(), strict=True
+        read_table(here / "x.npy-compare" / "comparison.csv"), expected.to_rows(), strict=True
     ):
         for name, value in row.items():
             if not name.startswith(("seconds", "memory")):
@@ -156,7 +156,7 @@ def test_labels_in_the_file(here, capsys):
     np.savez("named.npz", data=X, labels=LABELS)
     assert main(["compare", "named.npz", "-k", "6", *PLAIN]) == 0
     assert "3 classes in the file, used to judge only" in capsys.readouterr().out
-    assert "acc" in read_table(here / "named-compare" / "comparison.csv")[0]
+    assert "acc" in read_table(here / "named.npz-compare" / "comparison.csv")[0]
     np.savez("useless.npz", data=X, labels=np.zeros(30, int))
     assert main(["compare", "useless.npz", "-k", "6", *PLAIN]) == 0
     assert "1 classes in the file, not used" in capsys.readouterr().out
@@ -164,7 +164,7 @@ def test_labels_in_the_file(here, capsys):
 
 def test_a_second_run_fits_nothing(here, monkeypatch, capsys):
     assert main(["compare", "x.npy", "-k", "6", *QUICK]) == 0
-    folder = here / "x-compare"
+    folder = here / "x.npy-compare"
     first = {name: (folder / name).read_bytes() for name in TABLES | FIGURES | {"cells.jsonl"}}
 
     def forbidden(*_):
@@ -177,11 +177,11 @@ def test_a_second_run_fits_nothing(here, monkeypatch, capsys):
 
 def test_other_settings_replace_nothing_unasked(here, capsys):
     assert main(["compare", "x.npy", "-k", "6", *PLAIN, "--quiet"]) == 0
-    before = (here / "x-compare" / "comparison.csv").read_bytes()
+    before = (here / "x.npy-compare" / "comparison.csv").read_bytes()
     assert "pass --overwrite" in fails(capsys, "x.npy", "-k", "7", *PLAIN)
-    assert (here / "x-compare" / "comparison.csv").read_bytes() == before
+    assert (here / "x.npy-compare" / "comparison.csv").read_bytes() == before
     assert main(["compare", "x.npy", "-k", "7", *PLAIN, "--overwrite", "--quiet"]) == 0
-    assert (here / "x-compare" / "comparison.csv").read_bytes() != before
+    assert (here / "x.npy-compare" / "comparison.csv").read_bytes() != before
 
 
 def test_a_stopped_run_keeps_its_fits_and_nothing_else(here, monkeypatch, capsys):
@@ -197,17 +197,19 @@ def test_a_stopped_run_keeps_its_fits_and_nothing_else(here, monkeypatch, capsys
         patch.setattr(_tasks._Fitting, "compute", stop_at_the_fifth)
         assert main(["compare", "x.npy", "-k", "6", *PLAIN]) == 130
     assert capsys.readouterr().err == "tensift: error: interrupted\n"
-    assert everything(here) == {"x.npy", "x-compare", "x-compare/cells.jsonl"}
-    assert len((here / "x-compare" / "cells.jsonl").read_text().splitlines()) == 4
+    assert everything(here) == {"x.npy", "x.npy-compare", "x.npy-compare/cells.jsonl"}
+    assert len((here / "x.npy-compare" / "cells.jsonl").read_text().splitlines()) == 4
     assert main(["compare", "x.npy", "-k", "6", *PLAIN]) == 0
     assert main(["compare", "x.npy", "-k", "6", *PLAIN, "-o", "whole"]) == 0
     for name in ("selected.csv", "agreement.csv"):
-        assert (here / "x-compare" / name).read_bytes() == (here / "whole" / name).read_bytes()
+        assert (here / "x.npy-compare" / name).read_bytes() == (here / "whole" / name).read_bytes()
 
 
 def test_damaged_cells(here, capsys):
-    (here / "x-compare").mkdir()
-    (here / "x-compare" / "cells.jsonl").write_bytes(b"\xff\xfe{[\n\x00")
+    assert main(["compare", "x.npy", "-k", "6", *PLAIN]) == 0
+    capsys.readouterr()
+    with open(here / "x.npy-compare" / "cells.jsonl", "ab") as stream:
+        stream.write(b"\xff\xfe{[\n\x00")
     assert main(["compare", "x.npy", "-k", "6", *PLAIN]) == 0
     warning = capsys.readouterr().err.splitlines()[0]
     assert warning.startswith("tensift: warning: ")
@@ -266,7 +268,7 @@ def test_a_full_disk_leaves_only_fits(here, capsys, monkeypatch, nth):
 
     monkeypatch.setattr(OutputFolder, "write", fill)
     assert "No space left" in fails(capsys, "x.npy", "-k", "3", *QUICK)
-    assert everything(here) == {"x.npy", "x-compare", "x-compare/cells.jsonl"}
+    assert everything(here) == {"x.npy", "x.npy-compare", "x.npy-compare/cells.jsonl"}
 
 
 def test_without_matplotlib(here, capsys, monkeypatch):
@@ -285,3 +287,11 @@ def test_help_names_every_file(capsys):
     text = capsys.readouterr().out
     for name in ("agreement.csv", "selected.csv", "settings.json", "cells.jsonl", "comparison.png"):
         assert name in text
+
+
+def test_a_file_that_is_no_store_is_left_alone(here, capsys):
+    (here / "x.npy-compare").mkdir()
+    content = b"\xff\xfe{[\n\x00"
+    (here / "x.npy-compare" / "cells.jsonl").write_bytes(content)
+    assert "is not a store of results" in fails(capsys, "x.npy", "-k", "6", *PLAIN)
+    assert (here / "x.npy-compare" / "cells.jsonl").read_bytes() == content

@@ -24,7 +24,7 @@ def test_demo(small_demo, tmp_path, capsys):
     digits = load_digits()
     selector = STPCASelector(20).fit(digits.data)
     expected = evaluate_selection(
-        digits.data, digits.labels, selector.ranking_, counts=[10, 20], n_repeats=2, metrics=["acc"]
+        digits.data, digits.labels, selector.order_, counts=[10, 20], n_repeats=2, metrics=["acc"]
     )
     assert f"STPCA-MP           {expected.means['acc'][1]:.3f}" in out
     for rival in ("variance", "random", "all 64 pixels"):

@@ -5,8 +5,8 @@ import shlex
 import numpy as np
 import pytest
 
+from tensift._utils.units import format_bytes
 from tensift.cli import _input, main
-from tensift.cli._console import format_bytes
 
 RNG = np.random.default_rng(3)
 
@@ -90,7 +90,7 @@ def test_the_suggested_command_runs(here, capsys):
     command = shlex.split(line_of(out, "try").removeprefix("try"))
     assert command[0] == "tensift"
     assert main([*command[1:], "--no-figure"]) == 0
-    assert np.load("my data-tensift/scores.npy").shape == (3, 4)
+    assert np.load("my data.npz-tensift/scores.npy").shape == (3, 4)
 
 
 def test_the_suggested_command_keeps_the_feature_mode(here, capsys):
@@ -101,7 +101,7 @@ def test_the_suggested_command_keeps_the_feature_mode(here, capsys):
 
 def test_sizes_in_words():
     assert [format_bytes(n) for n in (0, 999, 1000, 5.76e6, 8e11, 3e15)] == [
-        "0 bytes", "999 bytes", "1 kB", "5.76 MB", "800 GB", "3e+03 TB",
+        "0 bytes", "999 bytes", "1 kB", "5.76 MB", "800 GB", "3 PB",
     ]  # fmt: skip
 
 

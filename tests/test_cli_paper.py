@@ -119,8 +119,8 @@ def test_missing_sets_have_a_line_each(tmp_path, monkeypatch, capsys):
     load_set.cache_clear()
     assert status == 1
     said = capsys.readouterr()
-    assert said.out.count("not at hand: ") == 12
-    assert "no dataset is at hand; pass --fast" in said.err
+    assert said.out.count("missing   ") == 12
+    assert "no dataset was found; set TENSIFT_DATA" in said.err
     assert not (tmp_path / "out").exists()
 
 
@@ -170,7 +170,7 @@ def test_files_of_others_are_not_replaced_and_no_work_is_done_first(tmp_path, ca
     (tmp_path / "metrics.csv").write_text("mine")
     monkeypatch.setattr(Fit, "compute", None)
     assert paper(tmp_path, "metrics", *SMALL) == 1
-    assert "metrics.csv exists and is not of an earlier run" in capsys.readouterr().err
+    assert "metrics.csv exists, but this command did not write it" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.csv"]
 
 

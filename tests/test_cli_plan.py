@@ -32,19 +32,19 @@ def answer(capsys, *arguments):
 
 def test_the_answer_is_the_plan(capsys):
     out = answer(capsys, *JOB, "--memory-per-worker", "4GB")
-    plan = plan_job((64, 32), 10**6, memory="4GB", machine=example_machine())
+    plan = plan_job((64, 32), 10**6, solver="exact", memory="4GB", machine=example_machine())
     assert out == f"{plan}\n"
 
 
 def test_every_option_reaches_the_model(capsys):
     out = answer(
-        capsys, *JOB, "--orientation", "1", "--transform", "dft", "--solver", "exact", "--dtype",
+        capsys, *JOB, "--orientation", "1", "--basis", "dft", "--solver", "exact", "--dtype",
         "float64", "--grid", "25", "--steps", "9", "--workers", "3", "--cores", "2",
         "--memory-per-worker", "8GiB", "--read-bandwidth", "300", "--network", "2GB/s", "--chunk",
         "5000", "--working-memory", "2GiB", "--json",
     )  # fmt: skip
     plan = plan_job(
-        (64, 32), 10**6, orientation=1, transform="dft", solver="exact", dtype="float64", grid=25,
+        (64, 32), 10**6, orientation=1, basis="dft", solver="exact", dtype="float64", grid=25,
         steps=9, workers=3, cores=2, memory=8 * 2**30, read_bandwidth=300, network="2GB/s",
         chunk=5000, working_memory=2**31, machine=example_machine(),
     )  # fmt: skip
@@ -117,7 +117,7 @@ def test_the_picture_shows_the_plan():
         (("--read-bandwidth", "0"), "rate above zero"),
         (("--network", "fast"), "rate above zero"),
         (("--solver", "magic"), "--solver"),
-        (("--transform", ","), "--transform"),
+        (("--basis", ","), "--basis"),
     ],
 )
 def test_wrong_usage(capsys, arguments, words):
@@ -133,14 +133,14 @@ def test_wrong_usage(capsys, arguments, words):
         (("plan",), "give --shape and --samples"),
         (("plan", "--shape", "5"), "give --samples"),
         ((*JOB, "--orientation", "7"), "orientation=7 is not a mode"),
-        ((*JOB, "--transform", "fft"), "transform must be one of"),
-        ((*JOB, "--transform", "dft,dct"), "2 names for 1 other modes"),
-        ((*JOB, "--dtype", "elephant"), "dtype must name"),
+        ((*JOB, "--basis", "fft"), "basis must be one of"),
+        ((*JOB, "--basis", "dft,dct"), "2 names, but there are 1 other modes"),
+        ((*JOB, "--dtype", "elephant"), "dtype must be the name of a number type"),
         ((*JOB, "--steps", "-1"), "steps must be"),
         ((*JOB, "--figure", "plan.bmp"), "must end in .png, .svg or .pdf"),
         (("plan", "--file", "missing.npy"), "missing.npy: no such file"),
         (("plan", "--file", "broken.npy"), "broken.npy"),
-        (("plan", "--file", "vector.npy"), "no samples of features"),
+        (("plan", "--file", "vector.npy"), "it must have samples and features"),
         (("plan", "--file", "."), "a folder"),
     ],
 )

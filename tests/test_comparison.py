@@ -2,11 +2,13 @@
 
 import contextlib
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from tensift import AllFeatures, LaplacianScore, RandomSelector, STPCASelector, VarianceSelector
+from tensift import STPCASelector
 from tensift.comparison import SelectorComparison, _limit, _tasks, compare_selectors
 from tensift.metrics import (
     evaluate_selection,
@@ -15,7 +17,13 @@ from tensift.metrics import (
     selection_stability,
 )
 from tensift.metrics._reconstruction import Reconstruction
-from tensift.selectors import list_selectors
+from tensift.rivals import (
+    AllFeatures,
+    LaplacianScore,
+    RandomSelector,
+    VarianceSelector,
+    list_selectors,
+)
 
 RNG = np.random.default_rng(5)
 LABELS = np.arange(40) % 4
@@ -26,6 +34,18 @@ MEASURED = ("seconds", "seconds_std", "memory_bytes")
 
 def compare(data=X, selectors=("stpca", "ndfs"), count=6, **settings):
     return compare_selectors(data, selectors, count, **{**QUICK, **settings})
+
+
+def test_rivals_are_loaded_by_the_first_comparison_only():
+    lines = [
+        "import sys, tensift",
+        "tensift.compare_selectors, tensift.stability_selection",
+        "assert 'tensift.comparison' in sys.modules",
+        "print([name for name in sys.modules if name.startswith('tensift.rivals')])",
+    ]
+    command = [sys.executable, "-c", "\n".join(lines)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed == "[]\n"
 
 
 def same(first, second, but=()):
@@ -51,7 +71,7 @@ def test_what_is_kept_is_what_the_selector_keeps():
         "RandomSelector": RandomSelector(6, random_state=0),
     }.items():
         selector.fit(X)
-        np.testing.assert_array_equal(found.features[name], selector.ranking_[:6])
+        np.testing.assert_array_equal(found.features[name], selector.order_[:6])
         np.testing.assert_array_equal(found.scores[name], selector.scores_)
     assert list(found.features) == list(found.methods)
 
@@ -126,12 +146,12 @@ def test_no_selector_is_given_labels_or_their_number(monkeypatch):
     assert "Spy" in found.features
     assert seen
     assert all(entry == (None, {}) for entry in seen)
-    assert found.notes == ("Numbers of clusters were not given; taken by default: NDFS 5.",)
+    assert found.notes == ("n_clusters was not given; methods used their defaults: NDFS 5.",)
     given = compare(selectors=["ndfs"], n_clusters=4)
     assert given.notes == ()
     expected = next(i for i in list_selectors() if i.name == "NDFS")
     expected = expected.make(6, n_clusters=4, n_neighbors=5, random_state=0).fit(X)
-    np.testing.assert_array_equal(given.features["NDFS"], expected.ranking_[:6])
+    np.testing.assert_array_equal(given.features["NDFS"], expected.order_[:6])
 
 
 def test_metrics_of_labels_are_the_protocols():
@@ -141,7 +161,7 @@ def test_metrics_of_labels_are_the_protocols():
         for seed in range(n_seeds):
             kept = found.features[name]
             if name == "RandomSelector":
-                kept = RandomSelector(6, random_state=seed).fit(X).ranking_[:6]
+                kept = RandomSelector(6, random_state=seed).fit(X).order_[:6]
             scored.append(
                 evaluate_selection(
                     X,
@@ -165,7 +185,7 @@ def test_metrics_of_labels_are_the_protocols():
 
 def test_agreement_is_over_seeds():
     found = compare(selectors=["stpca"])
-    draws = [RandomSelector(6, random_state=s).fit(X).ranking_[:6] for s in range(3)]
+    draws = [RandomSelector(6, random_state=s).fit(X).order_[:6] for s in range(3)]
     ours, chance = found.methods.index("STPCASelector"), found.methods.index("RandomSelector")
     kept = found.features["STPCASelector"]
     expected = np.mean([selection_agreement(kept, draw, 20) for draw in draws])
@@ -215,13 +235,13 @@ def test_estimators_under_names():
     )
     for name, lam in (("weak", 0.01), ("strong", 100), ("ours", 1.0)):
         expected = STPCASelector(6, lam=lam, eta=lam).fit(X)
-        np.testing.assert_array_equal(found.features[name], expected.ranking_[:6])
+        np.testing.assert_array_equal(found.features[name], expected.order_[:6])
 
 
 def test_seeds_that_were_given_are_kept():
     found = compare(selectors={"fixed": RandomSelector(6, random_state=99)})
     expected = RandomSelector(6, random_state=99).fit(X)
-    np.testing.assert_array_equal(found.features["fixed"], expected.ranking_[:6])
+    np.testing.assert_array_equal(found.features["fixed"], expected.order_[:6])
     assert len(found.runs["seconds"]["fixed"]) == 1
     assert len(found.runs["seconds"]["RandomSelector"]) == 3
 
@@ -300,12 +320,12 @@ def test_conclusions_name_what_is_no_better_than_chance():
     data = RNG.normal(size=(60, 12)) * np.linspace(0.1, 3, 12)
     found = compare(data, selectors=[Worst()], count=4)
     said = found.conclusions()
-    assert said[0].startswith("VarianceSelector misses least")
+    assert said[0].startswith("VarianceSelector misses the least variance")
     assert said[-1].endswith("half-samples): Worst.")
     assert found.share_better("VarianceSelector") == 1
     assert found.share_better("Worst") == 0
     assert math.isnan(found.share_better("RandomSelector"))
-    assert said[1] == "None misses clearly less than variance selection does."
+    assert said[1] == "No method misses clearly less than variance selection."
     alone = compare(data, selectors=[], count=4).conclusions()
     assert len(alone) == 2
     assert alone[-1] == "All methods miss clearly less than random selection."
@@ -359,7 +379,7 @@ def hostile(kind):
         (lambda: compare(count="six"), ValueError, "number of features"),
         (lambda: compare(feature_mode=2), ValueError, "feature_mode=2"),
         (lambda: compare(selectors=["laplace"]), ValueError, "did you mean LaplacianScore"),
-        (lambda: compare(selectors=["zzzz"]), ValueError, "'zzzz'; there are STPCASelector"),
+        (lambda: compare(selectors=["zzzz"]), ValueError, "'zzzz'; selectors are STPCASelector"),
         (lambda: compare(selectors=["stpca", "STPCA-MP"]), ValueError, "twice"),
         (lambda: compare(selectors=[STPCASelector]), TypeError, "names or tensift's estimators"),
         (lambda: compare(selectors=[3]), TypeError, "names or tensift's estimators; got int"),
@@ -405,8 +425,8 @@ def test_what_a_key_depends_on():
         key(mode=0),
         key(estimator=STPCASelector(7)),
         key(estimator=STPCASelector(6, lam=2)),
-        key(estimator=STPCASelector(6, transform=np.eye(5))),
-        key(estimator=STPCASelector(6, transform=2 * np.eye(5))),
+        key(estimator=STPCASelector(6, basis=np.eye(5))),
+        key(estimator=STPCASelector(6, basis=2 * np.eye(5))),
         key(estimator=VarianceSelector(6)),
         key(estimator=AllFeatures(6)),
         *(key(**{name: 3}) for name in ("seed", "limit", "place", "shuffle")),

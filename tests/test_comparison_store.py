@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.comparison import _tasks, compare_selectors
 
 X = np.random.default_rng(3).normal(size=(24, 3, 4)) * np.linspace(0.5, 2, 4)
@@ -20,7 +20,7 @@ LABELS = np.arange(24) % 3
 SCRIPT = """
 import json, os, sys, time
 import numpy as np
-from tensift import VarianceSelector
+from tensift.rivals import VarianceSelector
 from tensift.comparison import compare_selectors
 
 class Counting(VarianceSelector):

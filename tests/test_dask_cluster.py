@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tensift import STPCASelector, TensorPCA, stpca_path
-from tensift.gram import Moments
-from tensift.solvers import _workers
+from tensift import ExactSolver, STPCASelector, TensorPCA, stpca_path
+from tensift.moments import Moments, _slice_blocks
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -48,7 +47,7 @@ def client(cluster):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """A block for every slice or two: blocks are made in this process."""
-    monkeypatch.setattr(_workers, "_BLOCK_ELEMENTS", 64)
+    monkeypatch.setattr(_slice_blocks, "BLOCK_ELEMENTS", 64)
 
 
 def lazy_array(chunks=(13, 5, 4)):
@@ -57,7 +56,7 @@ def lazy_array(chunks=(13, 5, 4)):
 
 def assert_same_fit(found, expected):
     assert_allclose(found.scores_, expected.scores_, atol=1e-10 * np.abs(expected.scores_).max())
-    assert_array_equal(found.ranking_, expected.ranking_)
+    assert_array_equal(found.order_, expected.order_)
     assert_allclose(found.objective_, expected.objective_, rtol=1e-10)
     assert_allclose(found.operators_, expected.operators_, atol=1e-10)
 
@@ -67,8 +66,8 @@ def assert_same_fit(found, expected):
     [
         {**SMALL},
         {"solver": "exact", "lam": 25.0, "eta": 20.0},
-        {"transform": "eigen", **SMALL},
-        {"transform": "dft", "score": "energy", "penalty": "relative", "lam": 0.1, "eta": 0.1},
+        {"basis": "eigen", **SMALL},
+        {"basis": "dft", "score_by": "energy", "penalty_units": "relative", "lam": 0.1, "eta": 0.1},
     ],
     ids=["paper", "exact", "eigen", "relative"],
 )
@@ -87,7 +86,7 @@ def test_the_rest_equals_what_is_in_memory():
     lazy = lazy_array()
     grid = {"lams": [0.1, 1.0, 10.0], "etas": [0.1, 1.0]}
     assert_allclose(stpca_path(lazy, **grid).scores, stpca_path(X, **grid).scores, atol=1e-10)
-    found, expected = TensorPCA(2, transform="dct").fit(lazy), TensorPCA(2, transform="dct").fit(X)
+    found, expected = TensorPCA(2, basis="dct").fit(lazy), TensorPCA(2, basis="dct").fit(X)
     assert_allclose(found.transform(lazy).compute(), expected.transform(X), atol=1e-10)
     assert found.score(lazy) == pytest.approx(expected.score(X), rel=1e-12)
     parts = STPCASelector(5, **SMALL).partial_fit(lazy[:30]).partial_fit(X[30:40])
@@ -164,14 +163,14 @@ def _received(dask_worker):
 def test_a_path_sends_the_gram_tensor_once(client, monkeypatch):
     """Of a block, no worker is given more than one copy, however many rows it solves."""
     size, n_etas = 40, 12
-    monkeypatch.setattr(_workers, "_BLOCK_ELEMENTS", 2 * size**2)
+    monkeypatch.setattr(_slice_blocks, "BLOCK_ELEMENTS", 2 * size**2)
     samples = da.from_array(RNG.normal(size=(200, size, 6)), chunks=(50, size, 6))
     moments = STPCASelector(1, lam=1.0, eta=1.0).fit(samples)._moments
     n_blocks = len(moments.blocks)
     assert n_blocks >= 3
     client.run(_clear_received)
     with distributed.get_task_stream(client) as stream:
-        stpca_path(moments, [1.0, 3.0, 10.0], np.geomspace(0.1, 10, n_etas), tol=1e-3)
+        stpca_path(moments, [1.0, 3.0, 10.0], np.geomspace(0.1, 10, n_etas), solver=ExactSolver(tol=1e-3))
     solved = [record["worker"] for record in stream.data if "solve_rows" in str(record["key"])]
     assert len(solved) == n_etas * n_blocks
     assert len(set(solved)) == 2
@@ -186,13 +185,13 @@ def test_a_path_sends_the_gram_tensor_once(client, monkeypatch):
 
 
 def test_progress_comes_as_rows_are_done(client, small_blocks):
-    from tensift.selectors._dask_slices import DaskSlices
-    from tensift.selectors._slice_solver import SliceSolver
+    from tensift.solvers import SliceSolver
+    from tensift.stpca.execution._on_dask import DaskExecutor
 
     moments = STPCASelector(1, **SMALL).fit(lazy_array())._moments
     told = []
     solver = SliceSolver("paper", tol=1e-5, max_iter=20, ridge=1e-3)
-    slices = DaskSlices(moments, 1.0)
+    slices = DaskExecutor(moments, 1.0)
     slices.solve(solver, 1.0, 1.0, callback=told.append)
     assert told == sorted(told)
     assert len(told) == len(moments.blocks) > 2

@@ -14,9 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from tensift import SparseTensorPCA, STPCASelector, TensorPCA, stpca_path
-from tensift.gram import Moments
-from tensift.selectors import SPCA_PSD, _dask_slices
-from tensift.solvers import _workers
+from tensift._utils.threads import linear_algebra
+from tensift.moments import Moments, _slice_blocks
+from tensift.rivals import SPCAPSD
+from tensift.stpca.execution import _on_dask
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -57,13 +58,13 @@ def chunks_of(length, cuts):
     orientation=st.integers(0, 2),
     is_complex=st.booleans(),
     solver=st.sampled_from(["paper", "exact"]),
-    penalty=st.sampled_from(["absolute", "relative"]),
+    penalty_units=st.sampled_from(["absolute", "relative"]),
     cuts=st.lists(st.integers(0, 25), max_size=8),
     feature_cuts=st.lists(st.integers(0, 9), max_size=2),
     seed=st.integers(0, 50),
 )
 def test_any_chunking_equals_the_fit_in_memory(
-    n, shape, spec, orientation, is_complex, solver, penalty, cuts, feature_cuts, seed
+    n, shape, spec, orientation, is_complex, solver, penalty_units, cuts, feature_cuts, seed
 ):
     if spec == "eigen":
         n += 20  # of fewer samples some eigenvectors are arbitrary
@@ -74,11 +75,11 @@ def test_any_chunking_equals_the_fit_in_memory(
     chunks = (chunks_of(n, cuts), *(chunks_of(length, feature_cuts) for length in shape))
     make = STPCASelector(
         1,
-        transform=spec,
+        basis=spec,
         orientation=orientation % len(shape),
-        score="energy",
+        score_by="energy",
         solver=solver,
-        penalty=penalty,
+        penalty_units=penalty_units,
         lam=0.1,
         eta=0.05,
     )
@@ -89,7 +90,7 @@ def test_any_chunking_equals_the_fit_in_memory(
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 @pytest.mark.parametrize("solver", ["paper", "exact"])
 def test_schedulers_give_the_same(scheduler, solver, monkeypatch):
-    monkeypatch.setattr(_workers, "_BLOCK_ELEMENTS", 40)  # a block for every slice or two
+    monkeypatch.setattr(_slice_blocks, "BLOCK_ELEMENTS", 40)  # a block for every slice or two
     params = {"solver": solver, "lam": 20.0, "eta": 15.0}
     expected = STPCASelector(8, **params).fit(X)
     assert (expected.scores_ == 0).any() == (solver == "exact")
@@ -97,7 +98,7 @@ def test_schedulers_give_the_same(scheduler, solver, monkeypatch):
         found = STPCASelector(8, **params).fit(da.from_array(X, chunks=(7, 4, 2)))
         assert len(found._moments.blocks) > 2
         assert_same_fit(found, expected)
-        assert_array_equal(found.ranking_, expected.ranking_)
+        assert_array_equal(found.order_, expected.order_)
         if solver == "exact":
             assert_allclose(found.dual_objective_, expected.dual_objective_, rtol=1e-9)
             assert (found.dual_gap_ <= 1e-6).all()
@@ -113,20 +114,20 @@ def test_processes_give_the_same_and_the_same_errors():
     ):
         found = STPCASelector(5, **SMALL).fit(lazy)
         path = stpca_path(lazy, [0.1, 1.0], [0.1, 1.0])
-        with pytest.raises(ValueError, match=r"^Input X contains NaN; mend such samples first"):
+        with pytest.raises(ValueError, match=r"^Input X contains NaN; repair or remove"):
             STPCASelector(5).fit(da.from_array(broken, chunks=(15, 3, 5)))
         assert_same_fit(found, STPCASelector(5, **SMALL).fit(X))
     assert_allclose(path.scores, stpca_path(X, [0.1, 1.0], [0.1, 1.0]).scores, atol=1e-10)
 
 
 def test_blas_threads_are_as_before_a_fit_in_threads():
-    before = _workers.linear_algebra().info()
+    before = linear_algebra().info()
     with dask.config.set(scheduler="threads", num_workers=4):
         STPCASelector(5, **SMALL).fit(da.from_array(X, chunks=(4, 6, 5)))
-    assert _workers.linear_algebra().info() == before
+    assert linear_algebra().info() == before
 
 
-@pytest.mark.parametrize("make", [SPCA_PSD(5, **SMALL), TensorPCA(2), SparseTensorPCA(2)], ids=str)
+@pytest.mark.parametrize("make", [SPCAPSD(5, **SMALL), TensorPCA(2), SparseTensorPCA(2)], ids=str)
 def test_other_estimators(make):
     lazy = da.from_array(X, chunks=(9, 4, 2))
     found, expected = clone(make).fit(lazy), clone(make).fit(X)
@@ -137,7 +138,7 @@ def test_other_estimators(make):
 
 def test_rows_with_a_feature_shape():
     rows = X.reshape(40, -1)
-    params = {**SMALL, "feature_shape": (6, 5), "transform": "haar", "feature_mode": 0}
+    params = {**SMALL, "feature_shape": (6, 5), "basis": "haar", "feature_mode": 0}
     found = STPCASelector(2, **params).fit(da.from_array(rows, chunks=(13, 7)))
     expected = STPCASelector(2, **params).fit(rows)
     assert_same_fit(found, expected)
@@ -151,8 +152,8 @@ def test_chunks_of_unknown_length_and_without_samples():
     assert np.isnan(some.shape[0])
     kept = X[X[:, 0, 0] > 0.9]
     assert any(len(part) == 0 for part in dask.compute(*some.to_delayed()[:, 0, 0]))
-    found = STPCASelector(4, transform="eigen", **SMALL).fit(some)
-    assert_same_fit(found, STPCASelector(4, transform="eigen", **SMALL).fit(kept))
+    found = STPCASelector(4, basis="eigen", **SMALL).fit(some)
+    assert_same_fit(found, STPCASelector(4, basis="eigen", **SMALL).fit(kept))
     assert found.transform(some).compute().shape == (len(kept), 4)
     assert TensorPCA(2).fit(some).transform(some).compute().shape == (len(kept), 10)
     with pytest.raises(ValueError, match="X has no samples: all of its chunks are empty"):
@@ -165,16 +166,16 @@ def test_partial_fit_mixes_arrays(first):
     parts[3] = da.from_array(parts[3], chunks=(3, 3, 5))
     if first == "dask":
         parts = [parts[1], parts[0], *parts[2:]]
-    found = STPCASelector(5, transform="dct", **SMALL)
+    found = STPCASelector(5, basis="dct", **SMALL)
     for part in parts:
         found.partial_fit(part)
-    assert_same_fit(found, STPCASelector(5, transform="dct", **SMALL).fit(X))
+    assert_same_fit(found, STPCASelector(5, basis="dct", **SMALL).fit(X))
     with pytest.raises(ValueError, match=r"X has samples of shape \(5, 6\), but STPCASelector"):
         found.partial_fit(da.from_array(X.swapaxes(1, 2), chunks=5))
-    with pytest.raises(ValueError, match="X is complex, but the samples before it were real"):
+    with pytest.raises(ValueError, match="X is complex, but earlier samples are real"):
         found.partial_fit(da.from_array(X + 1j, chunks=5))
-    with pytest.raises(ValueError, match="transform='eigen' is computed from all samples"):
-        STPCASelector(transform="eigen").partial_fit(parts[0])
+    with pytest.raises(ValueError, match="basis='eigen' is computed from all samples"):
+        STPCASelector(basis="eigen").partial_fit(parts[0])
     assert found.n_samples_seen_ == 40
 
 
@@ -210,7 +211,7 @@ def test_dask_is_not_imported_for_others():
     [
         (STPCASelector(7, **SMALL), (7,)),
         (STPCASelector(2, feature_mode=1, **SMALL), (6, 2)),
-        (TensorPCA(2, transform="dft", whiten=True), (10,)),
+        (TensorPCA(2, basis="dft", whiten=True), (10,)),
     ],
     ids=["elements", "bands", "components"],
 )
@@ -243,16 +244,16 @@ def test_transform_refuses_what_it_would_in_memory():
     broken = fitted.transform(da.full((4, 6, 5), np.nan))
     with pytest.raises(ValueError, match="X contains NaN"):
         broken.compute()
-    with pytest.raises(ValueError, match="set_output asks for a data frame, but a Dask array"):
+    with pytest.raises(ValueError, match="set_output asks for a data frame, but Dask arrays"):
         fitted.set_output(transform="pandas").transform(da.zeros((4, 6, 5)))
-    with pytest.raises(ValueError, match="X is complex, but the samples before it were real"):
+    with pytest.raises(ValueError, match="X is complex, but earlier samples are real"):
         TensorPCA(2).fit(X).transform(da.zeros((4, 6, 5), dtype=complex))
 
 
 def test_score_of_samples_that_do_not_vary():
     fitted = STPCASelector(4, **SMALL).fit(X)
     same = da.from_array(np.broadcast_to(fitted._moments.mean, (8, 6, 5)), chunks=3)
-    with pytest.raises(ValueError, match="no energy to reconstruct"):
+    with pytest.raises(ValueError, match="nothing to reconstruct"):
         fitted.score(same)
 
 
@@ -267,7 +268,7 @@ def test_score_of_samples_that_do_not_vary():
         (da.ones((9, 3, 2), chunks=2), "X is constant"),
         (da.ones((1, 3, 2), chunks=2), "1 sample seen so far; at least 2"),
         (da.ones((9, 3, 2), chunks=2, dtype="M8[s]"), "dtype datetime64.*not numeric"),
-        (da.ones(9, chunks=2), r"X has shape \(9,\); samples go along the first axis"),
+        (da.ones(9, chunks=2), r"X has shape \(9,\); it needs at least two axes"),
         (da.ones((9, 0, 2)), "X has a mode of length zero"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -297,33 +298,34 @@ def test_split_features_do_not_make_chunks_larger_than_configured():
 
     lazy = da.zeros((1000, 10, 10), chunks=(1000, 5, 5))
     with dask.config.set({"array.chunk-size": "80 kB"}):
-        whole = DaskSource(lazy)._array
+        whole = DaskSource(lazy).array
     assert whole.chunks == ((100,) * 10, (10,), (10,))
     kept = da.zeros((1000, 10, 10), chunks=(500, 10, 10))
-    assert DaskSource(kept)._array is kept
+    assert DaskSource(kept).array is kept
 
 
 NAMES = """
 import dask.array as da, numpy as np
 from functools import partial
 from tensift.algebra import make_transforms
-from tensift.base._intake import moments_of_chunk
-from tensift.gram import Orientation
-from tensift.selectors._dask_slices import DaskSlices, solve_block
-from tensift.selectors._slice_solver import SliceSolver
+from tensift.moments._chunk_measures import moments_of_chunk
+from tensift.moments import Orientation
+from tensift.stpca.execution._on_dask import DaskExecutor, solve_block
+from tensift.solvers import SliceSolver
 from tensift.sources._dask import DaskSource
-from tensift.sources._dask_moments import DaskMoments, merged
+from tensift.moments._dask_moments import DaskMoments, merged
 
 def names(kind, lam):
     X = np.random.default_rng(0).normal(size=(20, 4, 3))
     orientation = Orientation((4, 3), 0, make_transforms(kind, [3]))
     orientation.to_slices(X)  # fills what is computed once
     measure = partial(moments_of_chunk, orientation=orientation)
-    root = DaskSource(da.from_array(X, chunks=6))._reduction(measure, merged, "moments")
+    root = DaskSource(da.from_array(X, chunks=6)).reduction(measure, merged, "moments")
     solver = SliceSolver("paper", tol=1e-5, max_iter=10, ridge=1e-3)
     moments = DaskMoments(root)
     work = partial(solve_block, solver=solver, lam=lam, eta=1.0, factor=1.0)
-    return sorted(map(str, root.dask)) + [t.key for t in DaskSlices(moments, 1.0)._on_blocks(work)]
+    tasks = DaskExecutor(moments, 1.0)._on_blocks(work)
+    return sorted(map(str, root.dask)) + [task.key for task in tasks]
 """
 
 
@@ -377,11 +379,11 @@ def test_tasks_change_nothing_that_they_are_given():
 
 
 def test_paths_equal_those_in_memory(monkeypatch):
-    monkeypatch.setattr(_workers, "_BLOCK_ELEMENTS", 40)
+    monkeypatch.setattr(_slice_blocks, "BLOCK_ELEMENTS", 40)
     lazy = da.from_array(X, chunks=(7, 4, 2))
     for options in (
-        {"solver": "exact", "penalty": "relative", "lams": [0.2, 0.05, 0.5]},
-        {"solver": "paper", "transform": "dft", "score": "energy", "lams": [1.0, 0.1]},
+        {"solver": "exact", "penalty_units": "relative", "lams": [0.2, 0.05, 0.5]},
+        {"solver": "paper", "basis": "dft", "score_by": "energy", "lams": [1.0, 0.1]},
     ):
         found = stpca_path(lazy, etas=[0.1, 0.4], **options)
         expected = stpca_path(X, etas=[0.1, 0.4], **options)
@@ -391,10 +393,10 @@ def test_paths_equal_those_in_memory(monkeypatch):
 
 
 def test_path_goes_on_from_its_checkpoint(monkeypatch, tmp_path):
-    monkeypatch.setattr(_workers, "_BLOCK_ELEMENTS", 40)
+    monkeypatch.setattr(_slice_blocks, "BLOCK_ELEMENTS", 40)
     file, lazy = tmp_path / "path.npz", da.from_array(X, chunks=(7, 6, 5))
     solved = []
-    original = _dask_slices.solve_row
+    original = _on_dask.solve_row
 
     def watched(*arguments):
         solved.append(len(solved))
@@ -402,7 +404,7 @@ def test_path_goes_on_from_its_checkpoint(monkeypatch, tmp_path):
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(_dask_slices, "solve_row", watched)
+    monkeypatch.setattr(_on_dask, "solve_row", watched)
     grid = {"lams": [0.1, 1.0], "etas": [0.1, 1.0, 3.0]}
     with pytest.raises(KeyboardInterrupt):
         stpca_path(lazy, **grid, checkpoint=file)
@@ -411,14 +413,14 @@ def test_path_goes_on_from_its_checkpoint(monkeypatch, tmp_path):
     assert n_rows > 8
     assert len(solved) == n_rows + 1  # four kept, one lost
     assert_array_equal(found.scores, stpca_path(lazy, **grid).scores)
-    with pytest.raises(ValueError, match="is of other data"):
+    with pytest.raises(ValueError, match="was made with other data"):
         stpca_path(lazy + 1e-3 * lazy**2, **grid, checkpoint=file)
 
 
 def captured_tasks(monkeypatch, scheduler):
     """The tasks of a path, none of which is run."""
     lazy = da.from_array(X, chunks=(40, 6, 5))
-    monkeypatch.setattr(_workers, "_BLOCK_ELEMENTS", 40)
+    monkeypatch.setattr(_slice_blocks, "BLOCK_ELEMENTS", 40)
     taken = []
 
     def gather(tasks, store=None):
@@ -426,7 +428,7 @@ def captured_tasks(monkeypatch, scheduler):
         raise InterruptedError
 
     moments = STPCASelector(1, **SMALL).fit(lazy)._moments
-    monkeypatch.setattr(_dask_slices, "gather", gather)
+    monkeypatch.setattr(_on_dask, "gather_results", gather)
     with dask.config.set(scheduler=scheduler), pytest.raises(InterruptedError):
         stpca_path(moments, np.geomspace(0.1, 10, 9), np.geomspace(0.1, 10, 8))
     return moments, taken
@@ -469,15 +471,15 @@ def test_pickles_hold_ordinary_moments_and_operators_are_still_there(monkeypatch
 
 def test_operators_are_solved_again_only_if_read(monkeypatch):
     solved = []
-    original = _dask_slices._solved
+    original = _on_dask._solved
 
     def watched(*arguments, **settings):
         solved.append(1)
         return original(*arguments, **settings)
 
-    monkeypatch.setattr(_dask_slices, "_solved", watched)
+    monkeypatch.setattr(_on_dask, "_solved", watched)
     fitted = STPCASelector(5, **SMALL).fit(da.from_array(X, chunks=(9, 6, 5)))
-    assert fitted.ranking_.size == 30
+    assert fitted.order_.size == 30
     assert len(solved) == 1
     assert fitted.operators_ is fitted.operators_
     assert len(solved) == 2
@@ -485,22 +487,22 @@ def test_operators_are_solved_again_only_if_read(monkeypatch):
 
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 def test_progress(capsys, monkeypatch, scheduler):
-    monkeypatch.setattr(_workers, "_BLOCK_ELEMENTS", 40)
+    monkeypatch.setattr(_slice_blocks, "BLOCK_ELEMENTS", 40)
     told = {}
 
     def bar(title, total, **_):
         told[title] = []
         return lambda done: told[title].append((done, total))
 
-    import tensift.selectors._path
-    import tensift.selectors._stpca
     import tensift.sources._dask
+    import tensift.stpca._path
+    import tensift.stpca._selector
 
-    for module in (tensift.selectors._path, tensift.selectors._stpca, tensift.sources._dask):
+    for module in (tensift.stpca._path, tensift.stpca._selector, tensift.sources._dask):
         monkeypatch.setattr(module, "progress_bar", bar)
     lazy = da.from_array(X, chunks=(8, 6, 5))
     with dask.config.set(scheduler=scheduler):
-        STPCASelector(5, transform="eigen", verbose=True, **SMALL).fit(lazy)
+        STPCASelector(5, basis="eigen", verbose=True, **SMALL).fit(lazy)
         assert told["correlating modes"] == [(done, 5) for done in range(1, 6)]
         assert told["reading samples"] == told["correlating modes"]
         assert told["solving slices"][-1] == (5, 5)

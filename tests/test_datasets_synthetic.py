@@ -101,7 +101,7 @@ class TestOrbit:
             ({"noise": np.nan}, "noise"),
             ({"informative": [1, 2]}, "3 channels"),
             ({"informative": [1, 1, 2]}, "different"),
-            ({"informative": [7, 8, 9]}, r"0\.\.8"),
+            ({"informative": [7, 8, 9]}, "from 0 to 8"),
             ({"style": "other"}, "style"),
         ],
     )

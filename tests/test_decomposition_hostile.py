@@ -20,8 +20,8 @@ NOT_2D = r"Expected 2D array, got {} array instead"
 NUMBERS = r"arrays of bytes/strings.*[Cc]onvert your data to numeric"
 TOO_LARGE = r"X has values above 1e\+100, too large for sums of squares; use larger units"
 MASKED = "X has masked values.*fill them"
-CLASH = "X is complex, but .* real.*; pass"
-NOT_UNITARY = "sparsity='entries' needs transforms that are unitary.*use sparsity='features'"
+CLASH = "X is complex, but .* real.*; (pass real ones|convert all to one)"
+NOT_UNITARY = "sparsity='entries' needs a basis that is unitary.*use sparsity='features'"
 
 
 def make(kind, **params):
@@ -74,7 +74,7 @@ SAMPLES = {
     "strings in rows": ([["a", "b"], ["c", "d"]], NUMBERS),
     "objects": (np.full((5, 3, 2), object()), "real number, not 'object'", TypeError),
     "dates": (np.zeros((5, 3, 2), "M8[s]"), "X has dtype .* not numeric; pass numbers"),
-    "ragged": ([[[1, 2], [3]], [[1, 2], [3, 4]]], "inhomogeneous shape"),
+    "ragged": ([[[1, 2], [3]], [[1, 2], [3, 4]]], "X is ragged.*give all samples the same shape"),
     "sparse matrix": (scipy.sparse.csr_matrix(ROWS), "Sparse data .* for X", TypeError),
     "sparse array": (scipy.sparse.csr_array(ROWS), "Sparse data .* for X", TypeError),
     "empty mode": (np.ones((5, 0, 3)), "X has a mode of length zero"),
@@ -132,7 +132,7 @@ def test_samples_are_refused_after_rows(kind):
 @pytest.mark.parametrize("transform", ["identity", "dft"])
 @pytest.mark.parametrize("kind", BOTH)
 def test_complex_samples_are_refused_after_real_ones(kind, transform):
-    estimator = make(kind, transform=transform).fit(X)
+    estimator = make(kind, basis=transform).fit(X)
     for method in (estimator.transform, estimator.score, estimator.partial_fit):
         with refused(CLASH):
             method(X + 1j)
@@ -141,7 +141,7 @@ def test_complex_samples_are_refused_after_real_ones(kind, transform):
 @pytest.mark.parametrize("kind", BOTH)
 def test_samples_that_cannot_be_scored(kind):
     estimator = make(kind).fit(X)
-    with refused("X does not vary about the fitted mean"):
+    with refused("X equals the fitted mean everywhere"):
         estimator.score(np.repeat(X.mean(axis=0)[None], 3, axis=0))
     with refused(TOO_LARGE):
         estimator.score(1e200 * X)
@@ -155,7 +155,7 @@ def test_nothing_works_before_fit(kind):
             method(X)
     with refused(f"{kind.__name__} instance is not fitted yet", NotFittedError):
         estimator.get_feature_names_out()
-    for name in ("scores_", "ranking_", *(("components_", "mean_") if kind in BOTH else ())):
+    for name in ("scores_", "order_", *(("components_", "mean_") if kind in BOTH else ())):
         with refused(f"'{kind.__name__}' object has no attribute '{name}'", AttributeError):
             getattr(estimator, name)
 
@@ -163,9 +163,15 @@ def test_nothing_works_before_fit(kind):
 # Coordinates
 
 COORDINATES = {
-    "too many": (lambda Z: np.ones((3, 7)), r"X has shape \(3, 7\), but .* returns \(n, 6\)"),
-    "samples": (lambda Z: X, r"X has shape \(12, 4, 3\), but .* returns \(n, 6\)"),
-    "another axis": (lambda Z: Z[..., None], r"X has shape \(12, 6, 1\), but .* returns \(n, 6\)"),
+    "too many": (
+        lambda Z: np.ones((3, 7)),
+        r"X has shape \(3, 7\), but coordinates .* \(n, 6\); pass",
+    ),
+    "samples": (lambda Z: X, r"X has shape \(12, 4, 3\), but coordinates .* \(n, 6\); pass"),
+    "another axis": (
+        lambda Z: Z[..., None],
+        r"X has shape \(12, 6, 1\), but coordinates .* \(n, 6\); pass",
+    ),
     "one axis": (lambda Z: Z[0], NOT_2D.format("1D")),
     "no columns": (lambda Z: Z[:, :0], r"0 feature\(s\)"),
     "None": (lambda Z: None, NOT_2D.format("scalar")),
@@ -186,7 +192,7 @@ COORDINATES = {
 @pytest.mark.parametrize("kind", BOTH)
 def test_coordinates_are_refused(kind, transform, case):
     change, *expected = case
-    estimator = make(kind, transform=transform).fit(X)
+    estimator = make(kind, basis=transform).fit(X)
     coordinates = estimator.transform(X)
     assert coordinates.shape == (12, 6)
     with refused(*expected):
@@ -196,7 +202,7 @@ def test_coordinates_are_refused(kind, transform, case):
 def test_coordinates_of_no_samples_are_no_samples():
     for kind in BOTH:
         for transform in ("identity", "dft"):
-            estimator = make(kind, transform=transform).fit(X)
+            estimator = make(kind, basis=transform).fit(X)
             empty = np.empty((0, estimator.n_components_))
             assert estimator.inverse_transform(empty).shape == (0, 4, 3)
 
@@ -226,16 +232,16 @@ def test_feature_shapes_are_refused(kind, case):
 
 
 TRANSFORMS = {
-    "singular": (np.ones((3, 3)), "transform is singular.*give an invertible"),
-    "nearly singular": (np.diag([1, 1, 1e-12]), "transform is singular or close to it"),
-    "of other size": (np.eye(4), r"transform has shape \(4, 4\), but .* length 3; give"),
-    "NaN": (np.full((3, 3), np.nan), "transform contains NaN"),
-    "objects": (np.eye(3).astype(object), "transform must hold numbers"),
-    "unknown": ("magic", "transform='magic' is not a known transform; use"),
-    "None": (None, "transform is a NoneType"),
-    "too many": (["dct", "dct"], "transform lists 2 specifications, but 1 modes.*give one for"),
-    "not linear": ((np.square, np.sqrt), r"transform\[0\] \(forward\) is not linear"),
-    "not an inverse": ((np.fft.fft, np.fft.fft), r"transform\[1\] \(inverse\) does not undo"),
+    "singular": (np.ones((3, 3)), "basis is singular.*give an invertible"),
+    "nearly singular": (np.diag([1, 1, 1e-12]), "basis is singular or close to it"),
+    "of other size": (np.eye(4), r"basis has shape \(4, 4\), but .* length 3; give"),
+    "NaN": (np.full((3, 3), np.nan), "basis contains NaN"),
+    "objects": (np.eye(3).astype(object), "basis must hold numbers"),
+    "unknown": ("magic", "basis='magic' is not a known transform; use"),
+    "None": (None, "basis is a NoneType"),
+    "too many": (["dct", "dct"], "basis lists 2 specifications, but 1 modes.*give one for"),
+    "not linear": ((np.square, np.sqrt), r"basis\[0\] \(forward\) is not linear"),
+    "not an inverse": ((np.fft.fft, np.fft.fft), r"basis\[1\] \(inverse\) does not undo"),
 }
 
 
@@ -244,9 +250,9 @@ TRANSFORMS = {
 def test_transforms_are_refused(kind, case):
     transform, message = case
     with refused(message):
-        make(kind, transform=transform).fit(X)
+        make(kind, basis=transform).fit(X)
     with refused(message):
-        SelectFromDecomposition(make(kind, transform=transform), 2).fit(X)
+        SelectFromDecomposition(make(kind, basis=transform), 2).fit(X)
 
 
 NOT_UNITARY_MATRICES = {
@@ -260,9 +266,9 @@ NOT_UNITARY_MATRICES = {
 def test_sparse_entries_need_unitary_transforms(case):
     samples, transform = case
     with refused(NOT_UNITARY):
-        SparseTensorPCA(2, transform=transform).fit(samples)
+        SparseTensorPCA(2, basis=transform).fit(samples)
     for sparsity in ("features", "components"):
-        pca = SparseTensorPCA(2, transform=transform, sparsity=sparsity).fit(samples)
+        pca = SparseTensorPCA(2, basis=transform, sparsity=sparsity).fit(samples)
         assert np.isfinite(pca.transform(samples)).all()
 
 
@@ -296,17 +302,19 @@ OF_SPARSE_TENSOR_PCA = {
             *(-1, -1e-9, np.nan, np.inf, "1", None, [1.0], 1j),
         ).items()
     },
-    **values("lam", "lam has to be at most 1 with penalty='relative'.*; try 0.1, or use", 1.5, 99),
+    **values(
+        "lam", "lam must be at most 1 with penalty_units='relative'.*; try 0.1, or use", 1.5, 99
+    ),
     **values("max_iter", r"'max_iter' .* int in the range \[1, inf\)", 0, -1, 2.5, "many", None),
     **values("n_init", r"'n_init' .* int in the range \[1, inf\)", 0, -1, 2.5, "many", None),
     **values("sparsity", "'sparsity' .* must be a str among .* Got", "magic", "entry", None),
-    **values("penalty", "'penalty' .* must be a str among .* Got", "magic", None),
+    **values("penalty_units", "'penalty_units' .* must be a str among .* Got", "magic", None),
     **values("n_jobs", "'n_jobs' .* Got", 1.5, "2"),
     **values("verbose", "'verbose' .* Got 'loud'", "loud"),
     "n_jobs=0": ({"n_jobs": 0}, "n_jobs"),
     "n_jobs=0 without penalty": ({"n_jobs": 0, "lam": 0}, "n_jobs"),
     "n_jobs=0 of components": ({"n_jobs": 0, "sparsity": "components"}, "n_jobs"),
-    "n_jobs=0 of one problem": ({"n_jobs": 0, "transform": "dct"}, "n_jobs"),
+    "n_jobs=0 of one problem": ({"n_jobs": 0, "basis": "dct"}, "n_jobs"),
 }
 OF_SELECTION = {
     **values(
@@ -347,11 +355,13 @@ def test_parameters_that_do_not_suit_the_samples_are_refused():
     for kind in BOTH:
         with refused("orientation=1 .* 1 mode"):
             make(kind, orientation=1).fit(ROWS)
-        with refused("transform has nothing to act on.*give the samples' shape as feature_shape"):
-            make(kind, transform=np.eye(12)).fit(ROWS)
+        with refused(
+            "basis has no mode to transform.*give the shape of one sample as feature_shape"
+        ):
+            make(kind, basis=np.eye(12)).fit(ROWS)
     without_mean = X - X.mean(axis=2, keepdims=True)  # the first slice under the DFT
-    with refused("n_components=1 has no room for a conjugate pair .* give at least 2"):
-        TensorPCA(1, truncation="global", transform="dft").fit(without_mean)
+    with refused("n_components=1 is too small: only conjugate pairs .* use at least 2"):
+        TensorPCA(1, truncation="global", basis="dft").fit(without_mean)
 
 
 def test_the_shape_of_samples_is_the_selectors_to_know():
@@ -373,10 +383,12 @@ def test_selected_features_of_another_number_are_refused():
 @pytest.mark.parametrize("transform", ["identity", "dct", "dft"])
 @pytest.mark.parametrize("sparsity", FORMS)
 def test_a_penalty_that_leaves_nothing_is_said(sparsity, transform):
-    pca = SparseTensorPCA(2, sparsity=sparsity, transform=transform)
+    pca = SparseTensorPCA(2, sparsity=sparsity, basis=transform)
     critical = pca.set_params(lam=0.5).fit(X).lam_ / 0.5
-    pca.set_params(penalty="absolute", lam=1.01 * critical)
-    with pytest.raises(ValueError, match=r"lam=.* leaves nothing: every encoder is zero; lower it"):
+    pca.set_params(penalty_units="absolute", lam=1.01 * critical)
+    with pytest.raises(
+        ValueError, match=r"lam=.* leaves nothing: every encoder is zero; lower lam"
+    ):
         pca.fit(X)
     with pytest.raises(ValueError, match="leaves nothing"):
         SelectFromDecomposition(pca, 2).fit(X)
@@ -387,9 +399,9 @@ def test_a_penalty_that_leaves_nothing_is_said(sparsity, transform):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_whole_critical_value_leaves_nothing(sparsity, seed):
     samples = np.random.default_rng(seed).normal(size=(12, 4, 3))
-    with pytest.raises(ValueError, match=r"lam=1.0 leaves nothing.*lower it") as caught:
+    with pytest.raises(ValueError, match=r"lam=1.0 leaves nothing.*lower lam") as caught:
         SparseTensorPCA(2, lam=1.0, sparsity=sparsity).fit(samples)
-    assert "set penalty='relative'" not in str(caught.value)  # it is
+    assert "set penalty_units='relative'" not in str(caught.value)  # it is
 
 
 @pytest.mark.parametrize("ridge", [1.0, 1e6])
@@ -458,8 +470,8 @@ def test_streams_are_refused(kind, case):
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_transform_of_all_samples_cannot_be_streamed(kind):
-    with refused("transform='eigen' is computed from all samples.*use fit, or pass the matrix"):
-        make(kind, transform="eigen").partial_fit(X)
+    with refused("basis='eigen' is computed from all samples.*use fit, or pass the matrix"):
+        make(kind, basis="eigen").partial_fit(X)
 
 
 CHUNKS = {
@@ -486,14 +498,12 @@ def test_a_refused_chunk_leaves_the_sums_as_they_were(kind, chunk):
     assert_allclose(estimator.partial_fit(X).transform(X), whole.transform(X), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "params", [{"orientation": 1}, {"transform": "dct"}, {"transform": 2 * np.eye(3)}]
-)
+@pytest.mark.parametrize("params", [{"orientation": 1}, {"basis": "dct"}, {"basis": 2 * np.eye(3)}])
 @pytest.mark.parametrize("kind", BOTH)
 def test_what_the_first_chunk_fixed_cannot_change(kind, params):
-    estimator = make(kind, transform=np.eye(3)).partial_fit(X)
-    estimator.set_params(transform=np.eye(3)).partial_fit(X)
-    with pytest.raises(ValueError, match=r"orientation or transform changed .*use fit, or begin"):
+    estimator = make(kind, basis=np.eye(3)).partial_fit(X)
+    estimator.set_params(basis=np.eye(3)).partial_fit(X)
+    with pytest.raises(ValueError, match=r"orientation or basis changed .*use fit, or start again"):
         estimator.set_params(**params).partial_fit(X)
     assert estimator.n_samples_seen_ == 24
 
@@ -515,31 +525,35 @@ def test_what_the_first_chunk_did_not_fix_can_change(kind):
         (TensorPCA, {"truncation": "globl"}, "'truncation' .* Got 'globl'"),
         (SparseTensorPCA, {"n_components": 0}, r"n_components.*0"),
         (SparseTensorPCA, {"lam": -1}, "'lam' .* Got -1"),
-        (SparseTensorPCA, {"lam": 2.0}, "lam has to be at most 1 with penalty='relative'"),
+        (SparseTensorPCA, {"lam": 2.0}, "lam must be at most 1 with penalty_units='relative'"),
         (SparseTensorPCA, {"sparsity": "entry"}, "sparsity.*'entry'"),
     ],
 )
 def test_parameters_set_after_the_last_chunk_are_checked(kind, params, message):
-    """They are first used when a result is read."""
-    estimator = make(kind).partial_fit(X)
+    """They are first used by `solve`."""
+    estimator = make(kind).partial_fit(X, solve=False)
     with pytest.raises(ValueError, match=message):
-        estimator.set_params(**params).transform(X)
-    estimator.set_params(**make(kind).get_params())
+        estimator.set_params(**params).solve()
+    estimator.set_params(**make(kind).get_params()).solve()
     assert_allclose(estimator.transform(X), make(kind).fit(X).transform(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_one_sample_can_be_followed_by_others(kind):
     estimator = make(kind).partial_fit(X[:1])
-    for read in (
+    for compute in (
         lambda: estimator.transform(X),
         lambda: estimator.score(X),
-        lambda: estimator.components_,
-        lambda: estimator.explained_variance_,
-        estimator.get_feature_names_out,
+        lambda: estimator.inverse_transform(np.zeros((1, 2))),
+        estimator.solve,
     ):
         with pytest.raises(ValueError, match="1 sample seen so far; at least 2 are needed"):
-            read()
+            compute()
+    for name in ("components_", "explained_variance_"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(estimator, name)
+    with pytest.raises(NotFittedError):
+        estimator.get_feature_names_out()
     estimator.partial_fit(X[1:])
     assert_allclose(estimator.transform(X), make(kind).fit(X).transform(X), atol=1e-6)
 
@@ -604,7 +618,7 @@ HARD = {
     ids=lambda estimator: repr(estimator).replace("\n", ""),
 )
 def test_hard_data_are_reconstructed_as_well_as_is_said(estimator, samples, transform):
-    estimator.set_params(transform=transform).fit(samples)
+    estimator.set_params(basis=transform).fit(samples)
     coordinates = estimator.transform(samples)
     assert coordinates.shape == (len(samples), estimator.n_components_)
     assert estimator.n_components_ >= 1
@@ -623,7 +637,7 @@ def test_hard_data_are_reconstructed_as_well_as_is_said(estimator, samples, tran
         assert np.isfinite(estimator.objective_).all()
         assert (estimator.dual_gap_ >= 0).all()
         assert ((estimator.sparsity_ >= 0) & (estimator.sparsity_ <= 1)).all()
-    assert_array_equal(np.sort(estimator.ranking_), np.arange(estimator.n_features_in_))
+    assert_array_equal(np.sort(estimator.order_), np.arange(estimator.n_features_in_))
 
 
 @pytest.mark.parametrize("transform", ["identity", "dct", "dft"])
@@ -633,8 +647,8 @@ def test_hard_data_are_reconstructed_as_well_as_is_said(estimator, samples, tran
 @pytest.mark.parametrize("sparsity", FORMS)
 def test_without_penalty_as_many_components_are_kept_as_by_tensor_pca(sparsity, name, transform):
     """No component is made of rounding errors."""
-    dense = TensorPCA(2, transform=transform).fit(HARD[name])
-    sparse = SparseTensorPCA(2, lam=0, sparsity=sparsity, transform=transform).fit(HARD[name])
+    dense = TensorPCA(2, basis=transform).fit(HARD[name])
+    sparse = SparseTensorPCA(2, lam=0, sparsity=sparsity, basis=transform).fit(HARD[name])
     assert sparse.n_components_ == dense.n_components_
     assert_allclose(sparse.scores_, dense.scores_, atol=1e-8)
 
@@ -642,13 +656,13 @@ def test_without_penalty_as_many_components_are_kept_as_by_tensor_pca(sparsity, 
 @pytest.mark.parametrize("transform", ["identity", "dct", "dft"])
 @pytest.mark.parametrize("factor", [1e-90, 1e-40, 1e40, 1e90])
 def test_any_usual_size_has_the_same_tensor_pca(factor, transform):
-    plain = TensorPCA(2, transform=transform).fit(X)
-    scaled = TensorPCA(2, transform=transform).fit(factor * X)
+    plain = TensorPCA(2, basis=transform).fit(X)
+    scaled = TensorPCA(2, basis=transform).fit(factor * X)
     assert_allclose(scaled.scores_, plain.scores_, atol=1e-12)
     assert_allclose(scaled.transform(factor * X) / factor, plain.transform(X), atol=1e-12)
     assert_allclose(scaled.explained_variance_ratio_, plain.explained_variance_ratio_)
     assert scaled.score(factor * X) == pytest.approx(plain.score(X))
-    white = TensorPCA(2, transform=transform, whiten=True).fit(factor * X)
+    white = TensorPCA(2, basis=transform, whiten=True).fit(factor * X)
     assert white.transform(factor * X).var(axis=0, ddof=1).sum() == pytest.approx(6)
 
 
@@ -656,8 +670,8 @@ def test_any_usual_size_has_the_same_tensor_pca(factor, transform):
 @pytest.mark.parametrize("factor", [1e-90, 1e-40, 1e40, 1e90])
 @pytest.mark.parametrize("sparsity", FORMS)
 def test_any_usual_size_has_the_same_sparse_tensor_pca(sparsity, factor, transform):
-    plain = SparseTensorPCA(2, sparsity=sparsity, transform=transform).fit(X)
-    scaled = SparseTensorPCA(2, sparsity=sparsity, transform=transform).fit(factor * X)
+    plain = SparseTensorPCA(2, sparsity=sparsity, basis=transform).fit(X)
+    scaled = SparseTensorPCA(2, sparsity=sparsity, basis=transform).fit(factor * X)
     assert_allclose(scaled.scores_, plain.scores_, atol=1e-6)
     assert_allclose(scaled.transform(factor * X) / factor, plain.transform(X), atol=1e-6)
     assert_allclose(scaled.lam_ / factor / factor, plain.lam_)
@@ -669,6 +683,6 @@ def test_a_nearly_constant_feature_is_not_noise():
     """Variation of one part in 1e10 about a large mean is still there."""
     samples = X.copy()
     samples[:, 1, 1] = 1 + 1e-10 * X[:, 1, 1]
-    pca = TensorPCA(transform="identity").fit(samples)
+    pca = TensorPCA(basis="identity").fit(samples)
     back = pca.inverse_transform(pca.transform(samples))
     assert_allclose(back[:, 1, 1] - 1, samples[:, 1, 1] - 1, atol=1e-14)

@@ -48,7 +48,7 @@ def truncated_tsvdm(X, mode, transforms, **how):
 def test_equals_the_truncated_tsvdm_at_every_rank(transform, rank, n, complex_data):
     X = samples((n, 4, 5, 3), complex_data=complex_data)
     for mode in range(3):
-        pca = TensorPCA(rank, orientation=mode, transform=transform, random_state=0).fit(X)
+        pca = TensorPCA(rank, orientation=mode, basis=transform, random_state=0).fit(X)
         transforms = pca._moments.orientation.transforms
         expected, _ = truncated_tsvdm(X, mode, transforms, rank=min(rank, X.shape[mode + 1]))
         assert_allclose(reconstruction(pca, X), expected, atol=1e-10 * np.abs(X).max())
@@ -58,7 +58,7 @@ def test_equals_the_truncated_tsvdm_at_every_rank(transform, rank, n, complex_da
 @pytest.mark.parametrize("share", [0.3, 0.8, 0.99])
 def test_a_global_share_equals_the_tsvdm_by_energy(transform, share):
     X = samples((40, 6, 5))
-    pca = TensorPCA(share, truncation="global", transform=transform, random_state=0).fit(X)
+    pca = TensorPCA(share, truncation="global", basis=transform, random_state=0).fit(X)
     transforms = pca._moments.orientation.transforms
     expected, result = truncated_tsvdm(X, 0, transforms, energy=share)
     assert_array_equal(pca.ranks_, result.ranks)
@@ -71,7 +71,7 @@ def test_a_global_share_equals_the_tsvdm_by_energy(transform, share):
 def test_digits_equal_the_truncated_tsvdm(transform, rank):
     """Real images: some slices are constant, others nearly rank-deficient."""
     X = load_digits().data
-    pca = TensorPCA(rank, transform=transform, random_state=0).fit(X)
+    pca = TensorPCA(rank, basis=transform, random_state=0).fit(X)
     expected, _ = truncated_tsvdm(X, 0, pca._moments.orientation.transforms, rank=rank)
     assert_allclose(reconstruction(pca, X), expected, atol=1e-10 * X.max())
 
@@ -92,7 +92,7 @@ def test_without_truncation_nothing_is_lost():
     for shape in [(30, 4, 5), (4, 6, 5), (30, 7), (10, 3, 4, 2)]:
         X = samples(shape)
         for transform in TRANSFORMS if len(shape) > 2 else ["identity"]:
-            pca = TensorPCA(transform=transform, random_state=0).fit(X)
+            pca = TensorPCA(basis=transform, random_state=0).fit(X)
             assert_allclose(reconstruction(pca, X), X, atol=1e-12 * np.abs(X).max())
             assert pca.score(X) == pytest.approx(1, abs=1e-12)
 
@@ -148,7 +148,7 @@ def test_error_is_never_above_that_of_pca_on_unfolded_data(transform, seed):
     fibres = np.moveaxis(centred, mode + 1, 0).reshape(shape[mode], -1)
     wholes = centred.reshape(n, -1)
     for rank in range(1, min(shape[mode], n) + 1):
-        pca = TensorPCA(rank, orientation=mode, transform=transform, random_state=0).fit(X)
+        pca = TensorPCA(rank, orientation=mode, basis=transform, random_state=0).fit(X)
         error = np.sum((reconstruction(pca, X) - X) ** 2)
         for matrix in (fibres, wholes):
             tail = np.sum(np.linalg.svd(matrix, compute_uv=False)[rank:] ** 2)
@@ -167,7 +167,7 @@ def energies_of(pca):
 def test_no_choice_of_ranks_beats_the_global_budget(transform, budget):
     """All multiranks within the budget that treat conjugate slices alike, one by one."""
     X = samples((30, 2, 3, 2) if isinstance(transform, list) else (30, 3, 4), seed=budget)
-    pca = TensorPCA(budget, truncation="global", transform=transform).fit(X)
+    pca = TensorPCA(budget, truncation="global", basis=transform).fit(X)
     partners = pca._moments.orientation.conjugate_of
     q, p = X.shape[1], len(partners)
     best = 0.0
@@ -185,9 +185,9 @@ def test_a_global_budget_never_loses_to_the_same_number_in_equal_ranks():
     X = samples((40, 6, 5), decay=0.4)
     for rank in range(1, 6):
         for transform in TRANSFORMS:
-            equal = TensorPCA(rank, transform=transform, random_state=0).fit(X)
+            equal = TensorPCA(rank, basis=transform, random_state=0).fit(X)
             budget = TensorPCA(
-                equal.n_components_, truncation="global", transform=transform, random_state=0
+                equal.n_components_, truncation="global", basis=transform, random_state=0
             ).fit(X)
             assert budget.n_components_ <= equal.n_components_
             assert budget.score(X) >= equal.score(X) - 1e-12
@@ -195,7 +195,7 @@ def test_a_global_budget_never_loses_to_the_same_number_in_equal_ranks():
 
 def test_a_share_in_each_slice_is_the_fewest_that_hold_it():
     X = samples((40, 6, 5))
-    pca = TensorPCA(0.7, transform="dct").fit(X)
+    pca = TensorPCA(0.7, basis="dct").fit(X)
     for rank, energy in zip(pca.ranks_, pca.energy_, strict=True):
         held = np.cumsum(energy) / energy.sum()
         assert held[rank - 1] >= 0.7
@@ -206,7 +206,7 @@ def test_conjugate_pairs_share_what_the_budget_has():
     """Of a white signal under the DFT all components are alike: odd budgets still stay real."""
     X = np.random.default_rng(0).normal(size=(300, 1, 7))
     for budget in range(1, 8):
-        pca = TensorPCA(budget, truncation="global", transform="dft").fit(X)
+        pca = TensorPCA(budget, truncation="global", basis="dft").fit(X)
         Z = pca.transform(X)
         assert Z.dtype == float
         assert Z.shape == (300, budget)  # slice 0 stands alone and can take the odd place
@@ -240,7 +240,7 @@ def test_constant_and_deficient_slices_keep_what_they_have():
 def test_coordinates_are_orthonormal_for_unitary_transforms(transform, complex_data):
     shape = (40, 4, 3, 2) if isinstance(transform, list) else (40, 4, 3)
     X = samples(shape, complex_data=complex_data)
-    pca = TensorPCA(2, transform=transform, random_state=0).fit(X)
+    pca = TensorPCA(2, basis=transform, random_state=0).fit(X)
     patterns = pca.components_.reshape(pca.n_components_, -1)
     assert_allclose(patterns @ patterns.conj().T, np.eye(len(patterns)), atol=1e-12)
     centred = (X - pca.mean_).reshape(40, -1)
@@ -263,7 +263,7 @@ def test_weights_read_coordinates_off_samples(transform, complex_data):
     if isinstance(transform, str) and transform in ("skew", "complex"):
         matrix = rng.normal(size=(5, 5))
         transform = matrix if transform == "skew" else matrix + 1j * rng.normal(size=(5, 5))
-    pca = TensorPCA(2, transform=transform, random_state=0).fit(X)
+    pca = TensorPCA(2, basis=transform, random_state=0).fit(X)
     rows = pca.weights_.reshape(pca.n_components_, -1)
     Z = pca.transform(X)
     assert_allclose((X - pca.mean_).reshape(40, -1) @ rows.T, Z, atol=1e-10 * np.abs(Z).max())
@@ -278,7 +278,7 @@ def test_energies_are_what_coordinates_carry_and_add_up(transform):
         transform = rng.normal(size=(3, 3))
     elif transform == "complex":
         transform = np.linalg.qr(rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)))[0]
-    pca = TensorPCA(2, transform=transform, random_state=0).fit(X)
+    pca = TensorPCA(2, basis=transform, random_state=0).fit(X)
     Z = pca.transform(X)
     of_pairs = np.bincount(
         pca.component_numbers_ * 3
@@ -302,7 +302,7 @@ def test_energies_are_what_coordinates_carry_and_add_up(transform):
 
 def test_slices_and_numbers_tell_where_a_component_is_from():
     X = samples((40, 4, 3, 5))
-    pca = TensorPCA(2, orientation=1, transform="identity").fit(X)
+    pca = TensorPCA(2, orientation=1, basis="identity").fit(X)
     other = [(a, b) for a in range(4) for b in range(5)]
     for pattern, j, number in zip(
         pca.components_, pca.component_slices_, pca.component_numbers_, strict=True
@@ -315,7 +315,7 @@ def test_slices_and_numbers_tell_where_a_component_is_from():
 
 def test_peaks_of_components_are_real_and_positive():
     X = samples((40, 5, 6), complex_data=True)
-    pca = TensorPCA(3, transform="dft").fit(X)
+    pca = TensorPCA(3, basis="dft").fit(X)
     peaks = np.take_along_axis(
         pca.decoder_, np.abs(pca.decoder_).argmax(axis=1)[:, None, :], axis=1
     )
@@ -326,16 +326,16 @@ def test_peaks_of_components_are_real_and_positive():
 def test_whitened_coordinates_have_unit_variance():
     X = samples((60, 4, 5))
     for transform in ("identity", "dct", "haar"):
-        white = TensorPCA(3, transform=transform, whiten=True).fit(X)
+        white = TensorPCA(3, basis=transform, whiten=True).fit(X)
         Z = white.transform(X)
         assert_allclose(Z.var(axis=0, ddof=1), 1)
         for j in range(5):
             own = Z[:, white.component_slices_ == j]
             assert_allclose(np.cov(own.T), np.eye(3), atol=1e-10)
-        plain = TensorPCA(3, transform=transform).fit(X)
+        plain = TensorPCA(3, basis=transform).fit(X)
         assert_allclose(reconstruction(white, X), reconstruction(plain, X), atol=1e-11)
         assert_allclose(white.components_, plain.components_)
-    white = TensorPCA(3, transform="dft", whiten=True).fit(X)
+    white = TensorPCA(3, basis="dft", whiten=True).fit(X)
     Z = white.transform(X)
     pair = np.minimum(white.component_slices_, -white.component_slices_ % 5)
     for j, number in itertools.product(range(3), range(3)):
@@ -345,7 +345,7 @@ def test_whitened_coordinates_have_unit_variance():
 
 def test_held_out_samples_are_projected_not_fitted():
     X, new = samples((50, 4, 5), 0), samples((7, 4, 5), 0)
-    pca = TensorPCA(2, transform="dct").fit(X)
+    pca = TensorPCA(2, basis="dct").fit(X)
     basis = pca.components_.reshape(pca.n_components_, -1)
     centred = (new - X.mean(axis=0)).reshape(7, -1)
     assert_allclose(pca.transform(new), centred @ basis.T, atol=1e-11)
@@ -355,12 +355,12 @@ def test_held_out_samples_are_projected_not_fitted():
 
 def test_scores_are_the_weights_of_features_in_coordinates(brute_force):
     X = samples((40, 4, 3, 2))
-    pca = TensorPCA(2, orientation=1, transform=["dct", "haar"]).fit(X)
+    pca = TensorPCA(2, orientation=1, basis=["dct", "haar"]).fit(X)
     operators = [u @ u.conj().T for u in pca.decoder_]
     matrices = [make_transforms("dct", [4])[0].matrix, make_transforms("haar", [2])[0].matrix]
     assert_allclose(pca.scores_, brute_force.scores(operators, 1, matrices, (4, 3, 2)))
-    assert_array_equal(np.sort(pca.ranking_), np.arange(24))
-    assert (np.diff(pca.scores_.ravel()[pca.ranking_]) <= 1e-12).all()
+    assert_array_equal(np.sort(pca.order_), np.arange(24))
+    assert (np.diff(pca.scores_.ravel()[pca.order_]) <= 1e-12).all()
 
 
 # Higher order
@@ -373,7 +373,7 @@ def test_slices_of_fifth_order_tensors_equal_brute_force(brute_force, mode):
     specs = ["dct", "dft", "haar"]
     others = [d for axis, d in enumerate(X.shape[1:]) if axis != mode]
     matrices = [make_transforms(s, [d])[0].matrix for s, d in zip(specs, others, strict=True)]
-    pca = TensorPCA(2, orientation=mode, transform=specs).fit(X)
+    pca = TensorPCA(2, orientation=mode, basis=specs).fit(X)
     slices = brute_force.slices(X - X.mean(axis=0), mode, matrices)
     kept = np.empty_like(slices)
     for j, slice_ in enumerate(slices):
@@ -394,10 +394,10 @@ def test_slices_of_fifth_order_tensors_equal_brute_force(brute_force, mode):
 @pytest.mark.parametrize("sizes", [(20, 20), (1, 39), (3, 4, 33), (1,) * 40])
 def test_a_stream_ends_where_a_fit_does(transform, sizes):
     X = samples((40, 5, 4, 2))
-    pca = TensorPCA(2, transform=transform)
+    pca = TensorPCA(2, basis=transform)
     for chunk in np.split(X, np.cumsum(sizes)[:-1]):
         pca.partial_fit(chunk)
-    whole = TensorPCA(2, transform=transform).fit(X)
+    whole = TensorPCA(2, basis=transform).fit(X)
     assert pca.n_samples_seen_ == 40
     assert_allclose(pca.transform(X), whole.transform(X), atol=1e-9)
     assert_allclose(pca.explained_variance_, whole.explained_variance_)
@@ -406,9 +406,9 @@ def test_a_stream_ends_where_a_fit_does(transform, sizes):
 
 def test_results_of_a_stream_follow_new_chunks():
     X = samples((60, 5, 4))
-    pca = TensorPCA(3, transform="dct").partial_fit(X[:30])
+    pca = TensorPCA(3, basis="dct").partial_fit(X[:30])
     first = pca.transform(X)
-    assert_allclose(first, TensorPCA(3, transform="dct").fit(X[:30]).transform(X), atol=1e-9)
+    assert_allclose(first, TensorPCA(3, basis="dct").fit(X[:30]).transform(X), atol=1e-9)
     pca.partial_fit(X[30:])
-    assert_allclose(pca.transform(X), TensorPCA(3, transform="dct").fit(X).transform(X), atol=1e-9)
+    assert_allclose(pca.transform(X), TensorPCA(3, basis="dct").fit(X).transform(X), atol=1e-9)
     assert np.abs(pca.transform(X) - first).max() > 1e-3

@@ -92,7 +92,7 @@ def test_neighbors_do_not_depend_on_blocks(monkeypatch):
 
 @pytest.mark.parametrize("k", [0, 3])
 def test_impossible_number_of_neighbors(k):
-    with pytest.raises(ValueError, match=f"k={k} neighbours, but 3 rows have from 1 to 2 others"):
+    with pytest.raises(ValueError, match=f"k={k} is not possible for 3 rows; choose k from 1 to 2"):
         nearest_neighbors(np.eye(3), k)
 
 
@@ -162,7 +162,7 @@ def test_adaptive_weights_of_two_samples():
 
 
 def test_adaptive_weights_need_a_further_candidate():
-    with pytest.raises(ValueError, match="k=2 weights need at least 3 candidates"):
+    with pytest.raises(ValueError, match="k=2 weights need k >= 1 and at least 3 candidates"):
         adaptive_weights(np.ones((1, 2)), 2)
 
 
@@ -233,7 +233,7 @@ def test_spectrum_of_an_indefinite_matrix(monkeypatch):
 
 
 def test_impossible_number_of_eigenvectors():
-    with pytest.raises(ValueError, match="c=4 eigenvectors, but a matrix of size 3 has from 1"):
+    with pytest.raises(ValueError, match="c=4 is not possible for a matrix of size 3; choose c"):
         smallest_eigenvectors(np.eye(3), 4)
 
 

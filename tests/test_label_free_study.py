@@ -60,7 +60,7 @@ def test_permuted_labels_change_no_selection_but_change_judgements(study, with_l
 
 
 def test_every_selector_takes_part_under_a_name_of_its_own(study):
-    from tensift.selectors import list_selectors
+    from tensift.rivals import list_selectors
 
     contestants = study("_contestants")
     found = contestants.contestants()
@@ -100,10 +100,10 @@ def test_keys_change_with_parameters_and_with_code_but_not_with_words(study, wit
 
 
 def test_fingerprint_follows_a_method_to_what_it_is_made_of_and_no_further(study):
-    from tensift.selectors import MCFS, LaplacianScore
+    from tensift.rivals import MCFS, LaplacianScore
 
     behind = study("_sources").modules_behind(LaplacianScore)
-    assert {"tensift.selectors._base", "tensift.graphs._heat_kernel"} <= behind
+    assert {"tensift.selection._base", "tensift.graphs._heat_kernel"} <= behind
     assert MCFS.__module__ not in behind
 
 
@@ -162,7 +162,7 @@ def test_page_takes_the_tables_between_its_markers(study):
 def test_small_study_fills_the_page_and_is_not_computed_twice(
     study, with_labels, monkeypatch, tmp_path
 ):
-    from tensift._cells import CellStore
+    from tensift._utils.cells import CellStore
 
     whole, cells, tables = study("_study"), study("_cells"), study("_tables")
     labels = np.asarray(load_digits().labels[:90])

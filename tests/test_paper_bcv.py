@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.metrics import between_class_variance, proportion_correct
 from tensift.paper import _bcv as bcv
 from tensift.paper._experiment import Results, run_experiment

@@ -5,8 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from tensift import STPCASelector
-from tensift._cells import CellStore
-from tensift.gram import GramTensor
+from tensift._utils.cells import CellStore
+from tensift.moments import GramTensor
 from tensift.paper._convergence import EXPERIMENT
 from tensift.paper._experiment import run_experiment
 from tensift.paper._sets import load_set
@@ -24,7 +24,8 @@ def history():
 
 @pytest.fixture(scope="module")
 def fitted():
-    return STPCASelector(5, orientation=1, lam=10.0, eta=10.0).fit(load_set("Digits").data)
+    selector = STPCASelector(5, orientation=1, lam=10.0, eta=10.0, solver="paper")
+    return selector.fit(load_set("Digits").data)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensift import STPCASelector, VarianceSelector
-from tensift._cells import CellStore
+from tensift import STPCASelector
+from tensift._utils.cells import CellStore
 from tensift.metrics import evaluate_selection, proportion_correct
 from tensift.paper import Study, run_experiment
 from tensift.paper._experiment import Results
@@ -20,6 +20,7 @@ from tensift.paper._outcomes import Outcomes
 from tensift.paper._printed import printed_metrics, printed_orientations
 from tensift.paper._sets import PAPER_SETS, STAND_INS, load_set
 from tensift.paper._study import GRID
+from tensift.rivals import RNE, VarianceSelector
 
 PAPER = Path(__file__).resolve().parents[2] / "shared" / "paper" / "stpca_mp.tex"
 DIGITS, ARRAY, ORBIT = STAND_INS
@@ -48,7 +49,7 @@ def fit_of(**changes):
 def test_a_fit_is_judged_as_the_paper_does():
     digits = load_set("Digits")
     result = fit_of(keep_scores=True).compute()
-    selector = STPCASelector(20, lam=10, eta=10).fit(digits.data)
+    selector = STPCASelector(20, lam=10, eta=10, solver="paper").fit(digits.data)
     assert result["scores"] == selector.scores_.tolist()
     in_columns = np.argsort(-selector.scores_.ravel(order="F"), kind="stable")
     rows, columns = in_columns % 8, in_columns // 8
@@ -62,6 +63,15 @@ def test_a_fit_is_judged_as_the_paper_does():
             assert result[metric][place] == direct.means[metric][0]
         assert result["acc_std"][place] == direct.stds["acc"][0]
     assert result["seconds"] > 0
+
+
+def test_other_methods_keep_their_own_solver(monkeypatch):
+    """RNE has a parameter `solver` too, which the paper's solver of STPCA-MP must not set."""
+    made = []
+    fit = RNE.fit
+    monkeypatch.setattr(RNE, "fit", lambda self, X: made.append(self) or fit(self, X))
+    fit_of(method="RNE", settings=(), counts=(3,)).compute()
+    assert [one.solver for one in made] == [None]
 
 
 def test_equal_scores_go_by_column_as_in_the_authors_program():
@@ -81,7 +91,7 @@ def test_channels_are_judged_by_poc():
         counts=(3,),
         metrics=("poc",),
     )
-    ranking = VarianceSelector(3, feature_mode=0).fit(orbit.data).ranking_
+    ranking = VarianceSelector(3, feature_mode=0).fit(orbit.data).order_
     expected = proportion_correct(ranking[:3], orbit.data, orbit.labels, feature_mode=0)
     assert fit.compute()["poc"] == [expected]
 

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.paper._curves import EXPERIMENT
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._fits import Fit

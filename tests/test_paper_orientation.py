@@ -3,13 +3,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from tensift import STPCASelector
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.metrics import evaluate_selection, proportion_correct
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._orientation import EXPERIMENT
 from tensift.paper._sets import load_set
 from tensift.paper._study import Study
-from tensift.selectors import rank_features
+from tensift.selection import rank_features
 
 STUDY = Study.quick(methods=("STPCASelector",), seeds=2)
 
@@ -28,7 +28,9 @@ def rankings(data, **settings):
     """Of the cells of the study, as the authors' program orders equal scores."""
     dataset = load_set(data)
     for cell in STUDY.grid(STUDY.contenders()[0]):
-        selector = STPCASelector(3, feature_mode=dataset.feature_mode, **settings, **cell)
+        selector = STPCASelector(
+            3, feature_mode=dataset.feature_mode, solver="paper", **settings, **cell
+        )
         yield rank_features(selector.fit(dataset.data).scores_, order="F")
 
 
@@ -41,7 +43,7 @@ def ours(report, data, setting):
     ("setting", "orientation", "transform"),
     [("Dir1-I", 0, "identity"), ("Dir2-DFT", 1, "dft"), ("Dir1-EigVector", 0, "eigen")],
 )
-@pytest.mark.filterwarnings("ignore:under transform='dft'")
+@pytest.mark.filterwarnings("ignore:with basis='dft'")
 def test_best_accuracy_is_the_largest_over_cells_and_counts(
     report, setting, orientation, transform
 ):
@@ -50,7 +52,7 @@ def test_best_accuracy_is_the_largest_over_cells_and_counts(
         evaluate_selection(
             digits.data, digits.labels, ranking[:count], counts=[count], n_repeats=STUDY.repeats
         ).means["acc"][0]
-        for ranking in rankings("Digits", orientation=orientation, transform=transform)
+        for ranking in rankings("Digits", orientation=orientation, basis=transform)
         for count in (10, 20, 30)
     )
     assert ours(report, "Digits", setting) == pytest.approx(100 * best)
@@ -72,7 +74,7 @@ def test_identity_is_computed_once_for_all_experiments():
 
 
 def test_random_transforms_are_drawn_once_a_seed(report):
-    seeds = [fit.seed for fit in EXPERIMENT.tasks(STUDY) if ("transform", "random") in fit.settings]
+    seeds = [fit.seed for fit in EXPERIMENT.tasks(STUDY) if ("basis", "random") in fit.settings]
     assert sorted(set(seeds)) == [0, 1]
     assert all(
         row["seeds"] == (2 if row["transform"] == "random" else 1) for row in report.tables[""].rows
@@ -104,7 +106,7 @@ def test_maps_are_of_the_cell_of_best_nmi(report, store):
             for other in EXPERIMENT.tasks(STUDY)
             if other.data == fit.data
             and dict(other.settings)["orientation"] == dict(fit.settings)["orientation"]
-            and "transform" not in dict(other.settings)
+            and "basis" not in dict(other.settings)
         ]
         assert store[fit.key]["nmi"][0] == max(rivals)
 

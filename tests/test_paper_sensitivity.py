@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from tensift import STPCASelector
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.metrics import evaluate_selection
 from tensift.paper import _sensitivity as sensitivity
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._sets import PAPER_SETS, load_set
 from tensift.paper._study import GRID, Study
-from tensift.selectors import rank_features
+from tensift.selection import rank_features
 
 figures = pytest.importorskip("matplotlib.figure")
 EXPERIMENT = sensitivity.EXPERIMENT
@@ -37,7 +37,7 @@ def test_all_cells_are_run_though_the_study_is_partial(report):
 @pytest.mark.parametrize(("lam", "eta"), [(0.01, 10.0), (100.0, 0.1)])
 def test_a_cell_is_the_mean_over_runs_of_k_means(report, lam, eta):
     digits = load_set("Digits")
-    selector = STPCASelector(30, lam=lam, eta=eta, orientation=0).fit(digits.data)
+    selector = STPCASelector(30, lam=lam, eta=eta, solver="paper").fit(digits.data)
     ranking = rank_features(selector.scores_, order="F")
     # Features are judged in the order of their indices.
     expected = evaluate_selection(
@@ -77,7 +77,7 @@ def test_cells_without_other_scores_are_marked(report):
         if row["data"] != "Generated Array" or cell in checked:
             continue
         checked.add(cell)
-        selector = STPCASelector(20, lam=cell[0], eta=cell[1], orientation=0).fit(array.data)
+        selector = STPCASelector(20, lam=cell[0], eta=cell[1], solver="paper").fit(array.data)
         # The first twenty pixels are the first two columns.
         assert (row["by_index"] == "True") == (not selector.scores_[:, 2:].any())
     assert len(checked) == 25

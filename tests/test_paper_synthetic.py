@@ -3,13 +3,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from tensift import STPCASelector
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.metrics import proportion_correct
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._sets import load_set
 from tensift.paper._study import Study
 from tensift.paper._synthetic import EXPERIMENT
-from tensift.selectors import rank_features
+from tensift.selection import rank_features
 
 STUDY = Study.quick(methods=("STPCASelector", "RNE", "VarianceSelector"), cells=3, seeds=2)
 
@@ -38,7 +38,11 @@ def test_shares_are_those_of_the_known_features(report, data, orientation):
     contender = next(one for one in STUDY.contenders() if one.name == "STPCASelector")
     for cell in STUDY.grid(contender):
         selector = STPCASelector(
-            len(known), orientation=orientation, feature_mode=dataset.feature_mode, **cell
+            len(known),
+            orientation=orientation,
+            feature_mode=dataset.feature_mode,
+            solver="paper",
+            **cell,
         ).fit(dataset.data)
         first = rank_features(selector.scores_, order="F")[: len(known)]
         shares.append(sum(feature in known for feature in first.tolist()) / len(known))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from tensift._cells import CellStore
+from tensift._utils.cells import CellStore
 from tensift.paper import _times
 from tensift.paper._experiment import Results, run_experiment
 from tensift.paper._study import Study

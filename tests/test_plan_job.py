@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tensift._utils.units import format_bytes
 from tensift.algebra import make_transforms
-from tensift.gram import GramTensor, Moments, Orientation
+from tensift.moments import GramTensor, Moments, Orientation
 from tensift.plan import Job, make_job, sampling_error
 from tensift.plan._memory import solve_blocks
 from tensift.plan._units import (
@@ -17,7 +18,6 @@ from tensift.plan._units import (
     as_rate,
     as_shape,
     format_amount,
-    format_bytes,
     format_seconds,
 )
 from tensift.solvers._workers import blocks_of
@@ -27,7 +27,7 @@ SHAPES = [((6,), 0), ((6, 5), 0), ((6, 5), 1), ((3, 4, 5), 1), ((2, 1, 6), 2), (
 
 
 def orientation_of(job):
-    transforms = make_transforms(list(job.transforms), job.others, random_state=0)
+    transforms = make_transforms(list(job.bases), job.others, random_state=0)
     return Orientation(job.shape, job.orientation, transforms, job.real_data)
 
 
@@ -36,7 +36,7 @@ def orientation_of(job):
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("n", [3, 40])
 def test_counts_are_those_of_the_arrays(shape, mode, transform, dtype, n):
-    job = make_job(shape, n, orientation=mode, transform=transform, dtype=dtype)
+    job = make_job(shape, n, orientation=mode, basis=transform, dtype=dtype)
     X = RNG.normal(size=(n, *shape)).astype(dtype)
     orientation = orientation_of(job)
     slices = orientation.to_slices(X.astype(complex if not job.real_data else float))
@@ -57,7 +57,7 @@ def test_counts_are_those_of_the_arrays(shape, mode, transform, dtype, n):
 def test_mixed_transforms_of_conjugate_pairs():
     for names in (["dft", "dct"], ["identity", "dft"], ["dft", "dft"]):
         for shape in ((3, 4, 5), (3, 1, 6), (2, 7, 4)):
-            job = make_job(shape, 50, transform=names)
+            job = make_job(shape, 50, basis=names)
             assert job.kept == len(orientation_of(job).kept_slices)
 
 
@@ -68,9 +68,9 @@ def test_blocks_are_those_of_the_solvers():
 
 
 def test_another_orientation_takes_the_transforms_along():
-    job = make_job((3, 4, 5), 10, orientation=0, transform=["dft", "haar"])
-    assert job.oriented(1).transforms == ("dft", "haar")  # the one of mode 1 goes to mode 0
-    assert job.oriented(2).transforms == ("haar", "dft")
+    job = make_job((3, 4, 5), 10, orientation=0, basis=["dft", "haar"])
+    assert job.oriented(1).bases == ("dft", "haar")  # the one of mode 1 goes to mode 0
+    assert job.oriented(2).bases == ("haar", "dft")
     assert job.oriented(0) == job
     assert job.oriented(2).q == 5
 
@@ -152,11 +152,11 @@ def test_counts_in_words():
     ("change", "words"),
     [
         ({"orientation": 2}, "orientation=2 is not a mode"),
-        ({"transform": "fft"}, "transform must be one of identity, dft"),
-        ({"transform": ["dft", "dct"]}, "2 names for 1 other modes"),
+        ({"basis": "fft"}, "basis must be one of identity, dft"),
+        ({"basis": ["dft", "dct"]}, "2 names, but there are 1 other modes"),
         ({"solver": "fast"}, "solver must be 'paper' or 'exact'"),
-        ({"dtype": "text"}, "dtype must name a kind of number"),
-        ({"dtype": "datetime64"}, "dtype must name a kind of number"),
+        ({"dtype": "text"}, "dtype must be the name of a number type"),
+        ({"dtype": "datetime64"}, "dtype must be the name of a number type"),
         ({"grid": 0}, "grid must be from 1"),
         ({"steps": 0}, "steps must be a number above 0"),
         ({"steps": math.nan}, "steps must be a number above 0"),

@@ -33,7 +33,7 @@ class Costs:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        monkeypatch.setattr(_calibration, "_take_in", self.moments)
+        monkeypatch.setattr(_calibration, "_add_to_moments", self.moments)
         monkeypatch.setattr(_calibration, "solve_paper", self.paper)
         monkeypatch.setattr(_calibration, "solve_exact", self.exact)
 
@@ -178,7 +178,7 @@ def test_damaged_files_are_replaced(cache):
         said = []
         assert this_machine(measure=example_machine, say=said.append) == example_machine()
         assert len(said) == 2, content[:60]
-        assert "measured anew" in said[0]
+        assert "measuring again" in said[0]
         assert cache.read_bytes() == good
         assert os.listdir(cache.parent) == ["machine.json"]
 
@@ -187,7 +187,7 @@ def test_no_place_to_keep_them(cache):
     cache.parent.write_text("a file where the folder should be")
     said = []
     assert this_machine(measure=example_machine, say=said.append) == example_machine()
-    assert "cannot keep what was measured" in said[-1]
+    assert "cannot store the measured rates" in said[-1]
 
 
 def test_a_failing_write_leaves_nothing(cache, monkeypatch):

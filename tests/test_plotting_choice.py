@@ -27,7 +27,7 @@ def test_penalties_that_were_tried_and_the_one_that_was_kept(X):
 
 
 def test_orientations_and_transforms_that_were_tried(X):
-    selector = STPCASelector(4, orientation="auto", transform="auto").fit(X)
+    selector = STPCASelector(4, orientation="auto", basis="auto").fit(X)
     _, ax = ChoiceDisplay.from_estimator(selector, figure=Figure()).axes_
     choice = selector.choice_.orientation
     assert_allclose([bar.get_width() for bar in ax.patches], choice.variances)
@@ -39,5 +39,5 @@ def test_orientations_and_transforms_that_were_tried(X):
 
 def test_given_parameters_leave_nothing_to_draw(X):
     selector = STPCASelector(4, lam=1, eta=1).fit(X)
-    with pytest.raises(ValueError, match="nothing was chosen"):
+    with pytest.raises(ValueError, match="nothing to draw: no parameter"):
         ChoiceDisplay.from_estimator(selector, figure=Figure())

@@ -42,7 +42,7 @@ def figure():
 
 
 def fit(X, n_components=4, **options):
-    return TensorPCA(n_components, **{"truncation": "global", "transform": "dct", **options}).fit(X)
+    return TensorPCA(n_components, **{"truncation": "global", "basis": "dct", **options}).fit(X)
 
 
 def tick_labels(axis):
@@ -100,7 +100,7 @@ def test_curves_are_the_energy_that_either_truncation_would_keep(ax):
 @pytest.mark.parametrize("transform", ["identity", "dft", "haar"])
 def test_the_kept_number_and_its_share(ax, options, transform):
     X = X2[:, :, :8]
-    pca = TensorPCA(0.6, transform=transform, **options).fit(X)
+    pca = TensorPCA(0.6, basis=transform, **options).fit(X)
     display = EnergyDisplay.from_estimator(pca, ax=ax)
     kept = line(display.curve_ax_, "kept")
     ((count,), (share,)) = kept.get_data()
@@ -123,14 +123,14 @@ def test_a_single_slice_is_a_curve(ax):
 def test_slices_are_named_by_coordinates_unless_a_transform_mixes_them(ax):
     names = list("abcdefghi")
     options = {"dims": ("row", "column"), "coords": {"column": names}}
-    display = EnergyDisplay.from_estimator(fit(X2, transform="identity"), ax=ax, **options)
+    display = EnergyDisplay.from_estimator(fit(X2, basis="identity"), ax=ax, **options)
     assert tick_labels(display.ax_.yaxis) == names
     mixed = EnergyDisplay.from_estimator(fit(X2), ax=Figure().subplots(), **options)
     assert set(tick_labels(mixed.ax_.yaxis)) <= {"", *map(str, range(9))}
 
 
 def test_slices_of_several_modes_in_row_major_order(ax):
-    pca = fit(X3, transform=["identity", "dct"])
+    pca = fit(X3, basis=["identity", "dct"])
     display = EnergyDisplay.from_estimator(
         pca, dims=("row", "band", "time"), coords={"band": ["r", "g", "b"]}, ax=ax
     )
@@ -144,7 +144,7 @@ def test_slices_of_several_modes_in_row_major_order(ax):
     [("identity", "entries"), ("dct", "features"), ("dft", "components"), ("dct", "entries")],
 )
 def test_sparse_components_have_shares_sums_and_zeros(ax, transform, sparsity):
-    pca = SparseTensorPCA(2, lam=0.2, transform=transform, sparsity=sparsity).fit(X2)
+    pca = SparseTensorPCA(2, lam=0.2, basis=transform, sparsity=sparsity).fit(X2)
     display = EnergyDisplay.from_estimator(pca, ax=ax)
     shares, sums, zeros = (
         [bar.get_height() for bar in axes.patches]
@@ -178,7 +178,7 @@ def test_energy_without_much_to_show(ax):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"energy": np.ones((2, 3))}, "energy and ranks belong together"),
+        ({"energy": np.ones((2, 3))}, "give both energy and ranks, or neither"),
         ({"energy": np.ones((2, 3)), "ranks": [1, 1, 1]}, "for the p slices that ranks has"),
         ({"sparsity": [0.5, 0.5]}, r"sparsity has shape \(2,\), but shares has \(1,\)"),
     ],
@@ -207,7 +207,7 @@ def test_patterns_are_images_symmetric_about_zero(figure, common):
 
 
 def test_titles_give_slice_number_and_share(figure):
-    pca = fit(X2, 7, transform="identity")
+    pca = fit(X2, 7, basis="identity")
     display = ComponentsDisplay.from_estimator(
         pca, dims=("row", "t"), coords={"t": list("abcdefghi")}, figure=figure
     )
@@ -481,7 +481,7 @@ def test_small_integers_do_not_wrap_around(figure):
 
 def test_complex_samples_show_moduli(figure):
     samples = RNG.normal(size=(9, 3, 4)) + 1j * RNG.normal(size=(9, 3, 4))
-    pca = TensorPCA(1, transform="dft").fit(samples)
+    pca = TensorPCA(1, basis="dft").fit(samples)
     display = ReconstructionDisplay.from_estimator(pca, samples, samples=[0], figure=figure)
     restored = pca.inverse_transform(pca.transform(samples[:1]))
     drawn = [panel.images[0].get_array() for panel in display.axes_[0]]
@@ -569,7 +569,7 @@ def test_samples_of_another_shape(display):
 @pytest.mark.parametrize(
     ("X", "estimator"),
     [
-        *[(X, TensorPCA(2, transform="dft")) for X in (X1, X2, X3, X3[..., None])],
+        *[(X, TensorPCA(2, basis="dft")) for X in (X1, X2, X3, X3[..., None])],
         *[(X, SparseTensorPCA(2)) for X in (X1, X2)],
     ],
 )

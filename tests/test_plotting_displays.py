@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from tensift import SPCAFS, STPCASelector, VarianceSelector
+from tensift import STPCASelector
 from tensift.metrics import SelectionEvaluation
 from tensift.plotting import (
     ChannelRankingDisplay,
@@ -20,6 +20,7 @@ from tensift.plotting import (
     SelectionDisplay,
 )
 from tensift.plotting._matplotlib import ACCENT, MUTED
+from tensift.rivals import SPCAFS, VarianceSelector
 
 RNG = np.random.default_rng(5)
 X2 = RNG.normal(size=(40, 6, 9)) * np.linspace(0.2, 2, 9)
@@ -214,7 +215,7 @@ def test_bars_are_sorted_named_and_coloured_by_support(ax):
     )
     widths = [bar.get_width() for bar in display.bars_]
     assert widths == sorted(selector.scores_, reverse=True)
-    assert tick_labels(display.ax_.yaxis) == [names[i] for i in selector.ranking_]
+    assert tick_labels(display.ax_.yaxis) == [names[i] for i in selector.order_]
     kept, other = to_rgba(ACCENT), to_rgba(MUTED)
     assert [bar.get_facecolor() for bar in display.bars_] == [kept] * 2 + [other] * 7
     assert display.ax_.get_ylabel() == "time"

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tensift.plotting import PathDisplay
-from tensift.selectors import SelectionPath
+from tensift.stpca import SelectionPath
 
 RNG = np.random.default_rng(4)
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from tensift import STPCASelector
 from tensift.plotting import SelectionDisplay
 from tensift.plotting._names import ModeNames
-from tensift.selectors import TensorSelector
+from tensift.selection import TensorSelector
 
 RNG = np.random.default_rng(2)
 X2 = RNG.normal(size=(40, 6, 9)) * np.linspace(0.2, 2, 9)

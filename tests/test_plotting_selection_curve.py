@@ -5,9 +5,9 @@ import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
-from tensift import VarianceSelector
 from tensift.plotting import SelectionCurveDisplay
-from tensift.selectors import explained_energy
+from tensift.rivals import VarianceSelector
+from tensift.selection import explained_energy
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def test_curve_line_of_equal_shares_count_and_reason(ax, X):
     selector = VarianceSelector("auto", selection="diverse").fit(X)
     display = SelectionCurveDisplay.from_estimator(selector, ax=ax)
     equal, curve, mark = ax.lines
-    assert_allclose(equal.get_ydata(), 100 * np.arange(21) / 20)
-    expected = explained_energy(X, selector.ranking_)
+    assert_allclose(equal.get_ydata(), 100 * np.arange(selector.n_features_ + 1) / 20)
+    expected = explained_energy(X, selector.order_[: selector.n_features_])
     assert_allclose(curve.get_ydata(), 100 * np.concatenate([[0], expected]))
     assert mark.get_xdata() == [selector.n_features_]
     assert display.count == selector.n_features_
@@ -36,10 +36,10 @@ def test_curve_line_of_equal_shares_count_and_reason(ax, X):
 
 def test_samples_are_needed_where_the_selector_has_not_looked(ax, X):
     selector = VarianceSelector(6, feature_mode=None).fit(X)
-    with pytest.raises(ValueError, match=r"has not looked.*give X.*selection='diverse'"):
+    with pytest.raises(ValueError, match=r"did not compute.*give X.*selection='diverse'"):
         SelectionCurveDisplay.from_estimator(selector, ax=ax)
     display = SelectionCurveDisplay.from_estimator(selector, X, ax=ax)
-    assert_allclose(display.explained, explained_energy(X, selector.ranking_[:6]))
+    assert_allclose(display.explained, explained_energy(X, selector.order_[:6]))
     assert display.reason is None
     assert ax.get_title(loc="left") == ""
 

@@ -4,8 +4,9 @@ import io
 
 import pytest
 
-from tensift import _progress
-from tensift._progress import progress_bar
+from tensift._utils import progress
+from tensift._utils.progress import byte_progress, progress_bar
+from tensift.cli._console import Console
 
 
 class Terminal(io.StringIO):
@@ -17,7 +18,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """A clock that the test moves by hand."""
     now = [100.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
 
     def move(seconds):
         now[0] += seconds
@@ -76,3 +77,37 @@ def test_no_work_is_no_error(clock):
     clock(1)
     report(0)
     assert out.getvalue() == ""
+
+
+def test_bytes_are_written_at_every_doubling_where_there_is_no_total(clock):
+    out = io.StringIO()
+    report = byte_progress("reading", None, out)
+    for done in range(1, 17):
+        clock(1)
+        report(done, "samples")
+    assert [line.split(" bytes")[0] for line in out.getvalue().splitlines()] == [
+        f"reading: {done}" for done in (2, 4, 8, 16)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stream", "options", "shown"),
+    [
+        (Terminal, {}, True),
+        (Terminal, {"quiet": True}, False),
+        (io.StringIO, {}, False),
+        (io.StringIO, {"progress": True}, True),
+        (io.StringIO, {"progress": True, "quiet": True}, False),
+    ],
+)
+def test_commands_show_progress_on_terminals_and_in_logs_if_asked(
+    clock, monkeypatch, stream, options, shown
+):
+    out = stream()
+    monkeypatch.setattr("sys.stderr", out)
+    console = Console(**{"quiet": False, **options})
+    report = console.progress("work", 10)
+    clock(1)
+    report(10)
+    assert ("work [" in out.getvalue()) is shown
+    assert console.shows_progress is shown

@@ -12,10 +12,11 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import tensift.report
-from tensift import NDFS, STPCASelector, compare_selectors
+from tensift import ExactSolver, PaperSolver, STPCASelector, compare_selectors
 from tensift.cli import main
 from tensift.datasets import TensorDataset, load_digits, make_orbit
 from tensift.report import Source, make_alternatives, make_report, suggest_cut, write_report
+from tensift.rivals import NDFS, RNE, SPCAPSD, VarianceSelector
 
 RNG = np.random.default_rng(5)
 DIGITS = load_digits()
@@ -104,7 +105,7 @@ def test_page_holds_the_selection(selector):
     (view,) = content["views"]
     scores = decoded(view["scores"]["values"], "<f4") * view["scores"]["scale"]
     np.testing.assert_allclose(scores, selector.scores_.ravel(), rtol=1e-6)
-    np.testing.assert_array_equal(decoded(view["ranking"]["values"], "<u2"), selector.ranking_)
+    np.testing.assert_array_equal(decoded(view["ranking"]["values"], "<u2"), selector.order_)
     assert view["fitted"] == 20
     assert view["cut"]["count"] == suggest_cut(selector.scores_).count
     assert view["zeros"] == np.count_nonzero(selector.scores_ == 0)
@@ -169,19 +170,23 @@ def test_further_modes_start_where_the_highest_score_is():
     geometry = content_of(make_report(selector, X))["geometry"]
     assert geometry["axes"] == [1, 2]
     assert geometry["further"] == [0]
-    assert geometry["start"] == [np.unravel_index(selector.ranking_[0], (3, 6, 5))[0]]
+    assert geometry["start"] == [np.unravel_index(selector.order_[0], (3, 6, 5))[0]]
 
 
-def test_certificates_are_those_of_the_slices():
+@pytest.mark.filterwarnings("ignore:.*did not reach tol:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["exact", ExactSolver(tol=1e-7)])
+def test_certificates_are_those_of_the_slices(solver):
     X = DIGITS.data[:200]
-    exact = STPCASelector(10, solver="exact").fit(X)
+    exact = STPCASelector(10, solver=solver).fit(X)
     held = content_of(make_report(exact, X))["views"][0]["certificates"]
     np.testing.assert_allclose(held["gap"], exact.dual_gap_, rtol=1e-5)
     np.testing.assert_allclose(held["objective"], exact.objective_, rtol=1e-5)
     assert held["steps"] == exact.n_iter_.tolist()
     assert held["n_converged"] == held["total"] == 8
-    paper = STPCASelector(10, max_iter=1).fit(X)
+    assert held["solver"] == "exact"
+    paper = STPCASelector(10, solver=PaperSolver(max_iter=1)).fit(X)
     held = content_of(make_report(paper, X))["views"][0]["certificates"]
+    assert held["solver"] == "paper"
     assert held["gap"] is None
     assert held["n_converged"] == 0
 
@@ -198,13 +203,17 @@ def test_many_slices_show_the_worst():
 
 def test_another_selector_says_when_its_count_matters():
     X = DIGITS.data[:60]
-    page = make_report(tensift.RNE(5, random_state=0).fit(X), X)
+    page = make_report(RNE(5, random_state=0).fit(X), X)
     (view,) = content_of(page)["views"]
     assert "depend on the number of features" in view["caveat"]
     page = make_report(NDFS(5, n_clusters=3, random_state=0, max_iter=3).fit(X), X)
     assert content_of(page)["views"][0]["caveat"] is None
     page = make_report(STPCASelector(5).fit(X), X)
     assert "The first 5 features were picked" in content_of(page)["views"][0]["caveat"]
+    for solver in ("exact", ExactSolver()):
+        top = STPCASelector(5, lam=100, eta=100, selection="top", solver=solver).fit(X)
+        caveat = content_of(make_report(top, X))["views"][0]["caveat"]
+        assert "Features with a score of zero are sorted" in caveat
 
 
 def test_comparison_stands_alone_or_beside_a_selector(selector):
@@ -223,47 +232,73 @@ def test_comparison_stands_alone_or_beside_a_selector(selector):
     assert [view["kind"] for view in beside["views"]] == ["chosen"] + ["method"] * 3
 
 
+@pytest.mark.filterwarnings("ignore:.*did not reach tol:sklearn.exceptions.ConvergenceWarning")
 def test_alternatives_are_all_settings_but_its_own(selector):
     made = make_alternatives(selector)
     assert len(made) == 5
     assert "orientation 0, identity" not in made
     for name, other in made.items():
         parameters = other.get_params()
-        assert name == f"orientation {parameters['orientation']}, {parameters['transform']}"
+        assert name == f"orientation {parameters['orientation']}, {parameters['basis']}"
         assert parameters["n_features_to_select"] == 20
     assert make_alternatives(STPCASelector(2).fit(RNG.normal(size=(9, 5)))) == {}
     long = STPCASelector(2).fit(RNG.normal(size=(4, 2, 1025)))
     assert {other.orientation for other in make_alternatives(long).values()} == {0}
     # What was chosen itself is never too long.
-    long = STPCASelector(2, orientation=1, max_iter=1).fit(RNG.normal(size=(4, 2, 1025)))
+    one_step = PaperSolver(max_iter=1)
+    long = STPCASelector(2, orientation=1, solver=one_step).fit(RNG.normal(size=(4, 2, 1025)))
     assert {other.orientation for other in make_alternatives(long).values()} == {0, 1}
 
 
 def test_code_makes_the_selection_again(selector):
     X = RNG.normal(size=(40, 6, 5))
     fitted = STPCASelector(
-        0.2, orientation=-1, transform="dct", lam=np.float64(0.5), solver="exact"
+        0.2, orientation=-1, basis="dct", lam=np.float64(0.5), solver="exact"
     ).fit(X)
     (view,) = content_of(make_report(fitted, X))["views"]
     for count in (4, 6):
         names = {"X": X}
         exec(str(count).join(view["code"]), names)
         np.testing.assert_array_equal(
-            names["selector"].get_support(indices=True), np.sort(fitted.ranking_[:count])
+            names["selector"].get_support(indices=True), np.sort(fitted.order_[:count])
         )
+
+
+@pytest.mark.parametrize(
+    ("selector", "imports"),
+    [
+        (
+            STPCASelector(4, solver=ExactSolver(tol=1e-5)),
+            "from tensift import ExactSolver, STPCASelector",
+        ),
+        (VarianceSelector(4), "from tensift.rivals import VarianceSelector"),
+        (
+            SPCAPSD(4, solver=PaperSolver(max_iter=500)),
+            "from tensift.rivals import SPCAPSD\nfrom tensift import PaperSolver",
+        ),
+    ],
+)
+def test_code_imports_what_it_uses(selector, imports):
+    X = RNG.normal(size=(40, 6, 5))
+    fitted = selector.fit(X)
+    (view,) = content_of(make_report(fitted, X))["views"]
+    assert view["code"][0].startswith(f"{imports}\n")
+    names = {"X": X}
+    exec("4".join(view["code"]), names)
+    np.testing.assert_array_equal(names["selector"].order_, fitted.order_)
 
 
 def test_code_of_a_matrix_has_the_words_of_the_source():
     X = RNG.normal(size=(20, 4, 3))
     M = RNG.normal(size=(3, 3))
-    source = Source(parameters={"transform": "M"}, imports=["import numpy as np"])
-    fitted = STPCASelector(4, transform=M).fit(X)
-    others = {"plain": STPCASelector(4, transform="dct").fit(X)}
+    source = Source(parameters={"basis": "M"}, imports=["import numpy as np"])
+    fitted = STPCASelector(4, basis=M).fit(X)
+    others = {"plain": STPCASelector(4, basis="dct").fit(X)}
     views = content_of(make_report(fitted, X, source=source, alternatives=others))["views"]
     names = {"X": X, "M": M}
     exec("4".join(views[0]["code"]), names)
     np.testing.assert_array_equal(names["selector"].scores_, fitted.scores_)
-    assert "transform='dct'" in views[1]["code"][1]
+    assert "basis='dct'" in views[1]["code"][1]
 
 
 # The file: small, complete, safe, the same every time
@@ -327,9 +362,10 @@ def test_same_arguments_same_bytes(selector):
     assert make_report(selector, DIGITS) == make_report(selector, DIGITS)
 
 
+@pytest.mark.filterwarnings("ignore:.*did not reach tol:sklearn.exceptions.ConvergenceWarning")
 def test_large_images_stay_well_below_a_megabyte():
     X = RNG.normal(size=(213, 64, 64))
-    fitted = STPCASelector(100, max_iter=1).fit(X)
+    fitted = STPCASelector(100, solver=PaperSolver(max_iter=1)).fit(X)
     others = {f"other {i}": fitted for i in range(5)}
     page = make_report(fitted, X, alternatives=others)
     assert len(page.encode()) < 800_000
@@ -391,22 +427,22 @@ def test_wrong_arguments_are_told(selector):
         make_report(STPCASelector(), DIGITS)
     with pytest.raises(TypeError, match="selector must be a fitted selector of tensift; got str"):
         make_report("stpca", DIGITS)
-    with pytest.raises(ValueError, match="or a comparison be given"):
+    with pytest.raises(ValueError, match="pass a fitted selector, or a comparison"):
         make_report(None, DIGITS)
-    with pytest.raises(ValueError, match=r"expected at least one of the shape .* \(8, 8\)"):
+    with pytest.raises(ValueError, match=r"give at least one of the shape .* \(8, 8\)"):
         make_report(selector, np.zeros((3, 4, 4)))
     with pytest.raises(ValueError, match="0 samples"):
         make_report(selector, np.zeros((0, 8, 8)))
     with pytest.raises(ValueError, match="data must be finite"):
         make_report(selector, np.full((3, 8, 8), np.nan))
-    with pytest.raises(TypeError, match="comparison must be what compare_selectors returns"):
+    with pytest.raises(TypeError, match="comparison must be a result of compare_selectors"):
         make_report(selector, DIGITS, comparison={})
     with pytest.raises(TypeError, match=r"alternatives\['x'\] must be a fitted selector"):
         make_report(selector, DIGITS, alternatives={"x": 3})
     other = STPCASelector(2).fit(DIGITS.data[:, :4])
-    with pytest.raises(ValueError, match=r"alternatives\['x'\] selects other features"):
+    with pytest.raises(ValueError, match=r"alternatives\['x'\] has other features"):
         make_report(selector, DIGITS, alternatives={"x": other})
-    with pytest.raises(ValueError, match="comparison is of features"):
+    with pytest.raises(ValueError, match="comparison has samples of shape"):
         make_report(other, DIGITS.data[:, :4], comparison=found)
     with pytest.raises(TypeError, match="selector must be a fitted STPCASelector"):
         make_alternatives(NDFS())
@@ -424,13 +460,13 @@ def here(tmp_path, monkeypatch):
 
 def test_command_writes_one_file(here, capsys):
     assert main(["report", "x.npy", "-k", "9", "--lam", "1", "--title", "Nine pixels"]) == 0
-    assert {path.name for path in here.iterdir()} == {"x.npy", "x-report.html"}
-    content = content_of((here / "x-report.html").read_text(encoding="utf-8"))
+    assert {path.name for path in here.iterdir()} == {"x.npy", "x.npy-report.html"}
+    content = content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))
     assert content["title"] == "Nine pixels"
     assert len(content["views"]) == 6
     expected = STPCASelector(9, lam=1.0).fit(DIGITS.data[:100])
     view = content["views"][0]
-    np.testing.assert_array_equal(decoded(view["ranking"]["values"], "<u2"), expected.ranking_)
+    np.testing.assert_array_equal(decoded(view["ranking"]["values"], "<u2"), expected.order_)
     names = {}
     exec("9".join(view["code"]), names)
     np.testing.assert_array_equal(names["selector"].scores_, expected.scores_)
@@ -438,25 +474,25 @@ def test_command_writes_one_file(here, capsys):
         dict(content["facts"])["SHA-256"]
         == hashlib.sha256((here / "x.npy").read_bytes()).hexdigest()
     )
-    assert "x-report.html" in capsys.readouterr().out
+    assert "x.npy-report.html" in capsys.readouterr().out
     assert main(["report", "x.npy", "-k", "9"]) == 1
-    assert "x-report.html exists already; pass --overwrite" in capsys.readouterr().err
+    assert "x.npy-report.html exists already; pass --overwrite" in capsys.readouterr().err
     assert main(["report", "x.npy", "-k", "9", "--overwrite", "--no-alternatives", "--quiet"]) == 0
-    assert len(content_of((here / "x-report.html").read_text(encoding="utf-8"))["views"]) == 1
+    assert len(content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))["views"]) == 1
 
 
 def test_alternatives_that_cannot_be_fitted_are_left_out(here, capsys, monkeypatch):
     fit = STPCASelector.fit
 
     def refuse(self, X, y=None):
-        if self.orientation == 1 and self.get_params()["transform"] == "dct":
+        if self.orientation == 1 and self.get_params()["basis"] == "dct":
             raise ValueError("no such thing")
         return fit(self, X, y)
 
     monkeypatch.setattr(STPCASelector, "fit", refuse)
     assert main(["report", "x.npy", "-k", "9"]) == 0
     assert "left out of the report: orientation 1, dct; x.npy: no such" in capsys.readouterr().err
-    assert len(content_of((here / "x-report.html").read_text(encoding="utf-8"))["views"]) == 5
+    assert len(content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))["views"]) == 5
 
 
 def test_page_of_the_documentation_runs(here):
@@ -476,28 +512,28 @@ def test_command_leaves_nothing_after_an_error(here, capsys):
 
 def test_matrix_from_a_file_is_read_again_by_the_code(here):
     np.save("m.npy", RNG.normal(size=(8, 8)))
-    assert main(["report", "x.npy", "-k", "9", "--transform", "m.npy", "--quiet"]) == 0
-    views = content_of((here / "x-report.html").read_text(encoding="utf-8"))["views"]
+    assert main(["report", "x.npy", "-k", "9", "--basis", "m.npy", "--quiet"]) == 0
+    views = content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))["views"]
     assert views[0]["name"] == "orientation 0, matrix"
     for view in views:
         names = {}
         exec("9".join(view["code"]), names)
         np.testing.assert_array_equal(
-            names["selector"].ranking_, decoded(view["ranking"]["values"], "<u2")
+            names["selector"].order_, decoded(view["ranking"]["values"], "<u2")
         )
 
 
 def test_select_and_compare_write_a_report_when_asked(here):
     run = ["--quiet", "--no-figure"]
     assert main(["select", "x.npy", "-k", "9", *run]) == 0
-    assert not (here / "x-tensift" / "report.html").exists()
+    assert not (here / "x.npy-tensift" / "report.html").exists()
     assert main(["select", "x.npy", "-k", "9", "--report", "--overwrite", *run]) == 0
-    page = (here / "x-tensift" / "report.html").read_text(encoding="utf-8")
+    page = (here / "x.npy-tensift" / "report.html").read_text(encoding="utf-8")
     assert len(content_of(page)["views"]) == 6
 
     options = ["--methods", "mcfs", "--clusters", "4", "--resamples", "2", "--report"]
     assert main(["compare", "x.npy", "-k", "9", *options, *run]) == 0
-    page = (here / "x-compare" / "report.html").read_text(encoding="utf-8")
+    page = (here / "x.npy-compare" / "report.html").read_text(encoding="utf-8")
     views = content_of(page)["views"]
     assert [view["name"] for view in views] == ["MCFS", "VarianceSelector", "RandomSelector"]
     before, after = views[0]["code"]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from tensift import STPCASelector, compare_selectors, stability_selection
+from tensift import PaperSolver, STPCASelector, compare_selectors, stability_selection
 from tensift.cli import main
 from tensift.datasets import TensorDataset, load_digits, make_orbit
 from tensift.report import Source, make_alternatives, suggest_cut, write_report
@@ -184,7 +184,7 @@ def test_slider_changes_count_pictures_table_and_words(page, fitted):
     assert "21 of 64 features kept" in page.label("sample")
     assert "n_features_to_select=21)" in page["code"].text
     rows = page.rows()
-    assert [int(row[3]) for row in rows] == fitted.ranking_[:21].tolist()
+    assert [int(row[3]) for row in rows] == fitted.order_[:21].tolist()
     for row in rows:
         place = np.unravel_index(int(row[3]), (8, 8))
         assert [int(row[1]), int(row[2])] == list(place)
@@ -205,7 +205,7 @@ def test_marks_are_on_the_kept_features(page, fitted, count):
     centres = (np.arange(8) + 0.5) * size
     cells = pixels[np.ix_((6 + centres).astype(int), (52 + centres).astype(int))]
     kept = np.zeros(64, dtype=bool)
-    kept[fitted.ranking_[:count]] = True
+    kept[fitted.order_[:count]] = True
     np.testing.assert_array_equal(is_orange(cells), kept.reshape(8, 8))
 
 
@@ -287,13 +287,13 @@ def test_keys_are_left_to_fields_and_buttons(page):
 
 
 def test_map_is_read_by_arrow_keys(page, fitted):
-    best = np.unravel_index(fitted.ranking_[0], (8, 8))
+    best = np.unravel_index(fitted.order_[0], (8, 8))
     page.press(Keys.ARROW_RIGHT, on="#map")
     assert page["readout"].text.startswith(f"row {best[0]}, column {best[1]}: score ")
     assert page["readout"].text.endswith("rank 1, kept")
     page.press(Keys.ARROW_UP, on="#map")
     above = (best[0] - 1, best[1])
-    rank = fitted.ranking_.tolist().index(np.ravel_multi_index(above, (8, 8))) + 1
+    rank = fitted.order_.tolist().index(np.ravel_multi_index(above, (8, 8))) + 1
     assert page["readout"].text.startswith(f"row {above[0]}, column {above[1]}: score ")
     assert f"rank {rank}, " in page["readout"].text
 
@@ -365,8 +365,8 @@ def test_alternatives_can_be_looked_at(page):
     buttons = page.driver.find_elements(By.CSS_SELECTOR, "#alternatives-grid button")
     assert len(buttons) == 6
     other = next(button for button in buttons if "orientation 1, dct" in button.text)
-    expected = STPCASelector(20, orientation=1, transform="dct").fit(FIRST)
-    shared = len(set(expected.ranking_[:20]) & set(STPCASelector(20).fit(FIRST).ranking_[:20]))
+    expected = STPCASelector(20, orientation=1, basis="dct").fit(FIRST)
+    shared = len(set(expected.order_[:20]) & set(STPCASelector(20).fit(FIRST).order_[:20]))
     assert f"({shared})" in other.text
     before = page.picture("map")
     page.run("arguments[0].scrollIntoView({block: 'center'})", other)
@@ -374,8 +374,8 @@ def test_alternatives_can_be_looked_at(page):
     page.settle()
     assert other.get_attribute("aria-pressed") == "true"
     assert page.picture("map") != before
-    assert [int(row[3]) for row in page.rows()] == expected.ranking_[:20].tolist()
-    assert "orientation=1, transform='dct'" in page["code"].text
+    assert [int(row[3]) for row in page.rows()] == expected.order_[:20].tolist()
+    assert "orientation=1, basis='dct'" in page["code"].text
     page.click("view-first")
     assert page.picture("map") == before
 
@@ -384,7 +384,7 @@ def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     np.savez("x.npz", data=FIRST)
     assert main(["select", "x.npz", "-k", "9", "--report", "--no-figure", "--quiet"]) == 0
-    folder = tmp_path / "x-tensift"
+    folder = tmp_path / "x.npy-tensift"
     page = Page(driver, folder / "report.html")
     allow = {"behavior": "allow", "downloadPath": str(tmp_path)}
     driver.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
@@ -420,7 +420,7 @@ def test_long_tables_are_shown_in_full_when_asked(page, fitted):
     assert len(page.rows()) == 50
     assert page["more"].text == "Show the other 10"
     page.click("more")
-    assert [int(row[3]) for row in page.rows()] == fitted.ranking_[:60].tolist()
+    assert [int(row[3]) for row in page.rows()] == fitted.order_[:60].tolist()
 
 
 def test_channels_are_traces(driver, tmp_path):
@@ -437,14 +437,14 @@ def test_channels_are_traces(driver, tmp_path):
     rows = np.flatnonzero(is_orange(pixels).any(axis=1)) / (len(pixels) - 34)
     assert set((9 * rows).astype(int)) >= {6, 7, 8}
     assert rows.min() > 0.55
-    assert [row[1] for row in page.rows()] == [names[i] for i in fitted.ranking_[:3]]
+    assert [row[1] for row in page.rows()] == [names[i] for i in fitted.order_[:3]]
     marked = page.picture("sample")
     page.press("n")
     assert page.picture("sample") != marked
     page.press(Keys.ARROW_LEFT, on="#slider")
     assert len(page.rows()) == 2
     page.press(Keys.ARROW_DOWN, on="#map")
-    assert page["readout"].text.startswith(f"channel {names[fitted.ranking_[0]]}: score")
+    assert page["readout"].text.startswith(f"channel {names[fitted.order_[0]]}: score")
 
 
 def test_further_modes_have_a_control(driver, tmp_path):
@@ -505,10 +505,12 @@ def test_stability_is_shown_and_can_be_looked_at(driver, tmp_path, fitted):
 
 
 def test_certificates_say_what_is_proven(driver, tmp_path, page):
-    assert "proves nothing about the optimum" in page["certificates-text"].text
-    write_report(tmp_path / "r.html", STPCASelector(9, solver="exact").fit(FIRST), SOME)
-    page = Page(driver, tmp_path / "r.html")
     assert "Every objective is proven" in page["certificates-text"].text
+    paper = STPCASelector(9, solver=PaperSolver(max_iter=1000)).fit(FIRST)
+    write_report(tmp_path / "r.html", paper, SOME)
+    page = Page(driver, tmp_path / "r.html")
+    assert "does not prove how close this is to the optimum" in page["certificates-text"].text
+    assert 'solver="exact" does' in page["certificates-text"].text
     rows = page.run("return document.querySelectorAll('#certificates-table tbody tr').length")
     assert rows == 8
 
@@ -522,7 +524,7 @@ def test_equal_scores_have_no_suggestion(driver, tmp_path):
     assert not page["use-suggested"].is_enabled()
     page.press("s")
     assert page["count"].get_attribute("value") == "3"
-    assert "through equal scores" in page["curve-text"].text
+    assert "the cut separates equal features" in page["curve-text"].text
     fitted.scores_ = np.zeros((8, 8))
     write_report(tmp_path / "r.html", fitted, SOME)
     assert Page(driver, tmp_path / "r.html")["cut-text"].text.startswith("All scores are zero")

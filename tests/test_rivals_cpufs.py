@@ -12,8 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tensift.datasets import load_digits
-from tensift.selectors import CPUFS, CPUFSnn, rank_features
-from tensift.selectors._cpufs_updates import CPModel
+from tensift.rivals import CPUFS, CPUFSnn
+from tensift.rivals._cpufs_updates import CPModel
+from tensift.selection import rank_features
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 plain = SimpleNamespace(**runpy.run_path(str(BENCHMARKS / "_transcriptions_tensor.py")))
@@ -277,7 +278,7 @@ def test_planted_features(method):
     for seed in range(5):
         X, informative = planted(seed)
         selector = method(9, n_clusters=3, n_init=3, random_state=seed, max_iter=200).fit(X)
-        hits += informative[selector.ranking_[:9]].sum()
+        hits += informative[selector.order_[:9]].sum()
     assert hits >= 15
 
 
@@ -286,7 +287,7 @@ def test_averaged_runs_agree_better_than_single_ones():
 
     def overlap(n_init):
         selector = CPUFSnn(9, n_clusters=3, n_init=n_init, max_iter=200)
-        tops = [set(selector.set_params(random_state=s).fit(X).ranking_[:9]) for s in range(3)]
+        tops = [set(selector.set_params(random_state=s).fit(X).order_[:9]) for s in range(3)]
         return np.mean([len(one & other) for one, other in combinations(tops, 2)])
 
     assert overlap(8) > overlap(1) + 1
@@ -325,7 +326,7 @@ def test_nonnegative_classifiers():
     assert min(U.min() for U in positive.classifiers_) == 0
     assert free.pseudo_labels_.min() == 0
     assert positive.pseudo_labels_.min() == EPS
-    assert not np.array_equal(free.ranking_[:9], positive.ranking_[:9])
+    assert not np.array_equal(free.order_[:9], positive.order_[:9])
 
 
 def test_a_classifier_dies_when_it_is_zero_in_both_modes():
@@ -336,7 +337,7 @@ def test_a_classifier_dies_when_it_is_zero_in_both_modes():
     assert selector.fit(X).scores_.any()
     start["classifiers"][1][:] = 0
     assert not selector.fit(X).scores_.any()
-    assert_array_equal(selector.ranking_, rank_features(X.std(axis=0)))
+    assert_array_equal(selector.order_, rank_features(X.std(axis=0)))
 
 
 @both
@@ -345,7 +346,7 @@ def test_constant_features_come_last(method):
     X[:, 2, 2] = 0.7
     X[:, 5, :] = 0
     selector = method(9, n_clusters=3, random_state=0, max_iter=20).fit(X)
-    assert set(selector.ranking_[-8:]) == {2 * 7 + 2, *range(35, 42)}
+    assert set(selector.order_[-8:]) == {2 * 7 + 2, *range(35, 42)}
     assert selector.scores_[2, 2] == 0
 
 
@@ -427,7 +428,7 @@ def test_start_with_nan():
 
 def test_progress(capsys, monkeypatch):
     monkeypatch.setattr(
-        "tensift.selectors._cpufs.progress_bar",
+        "tensift.rivals._cpufs.progress_bar",
         lambda title, total: lambda done: print(done, total),
     )
     CPUFS(2, n_clusters=2, n_init=2, max_iter=3, step_size=1e-3, verbose=True).fit(X)

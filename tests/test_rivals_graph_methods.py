@@ -8,12 +8,12 @@ from scipy.linalg import eigh
 from sklearn.linear_model import lars_path
 
 from tensift.datasets import load_digits
-from tensift.selectors._laplacian_score import LaplacianScore
-from tensift.selectors._lasso_path import first_with_weights
-from tensift.selectors._local_scatter import LocalScatter
-from tensift.selectors._mcfs import MCFS
-from tensift.selectors._ndfs import NDFS
-from tensift.selectors._udfs import UDFS
+from tensift.rivals._laplacian_score import LaplacianScore
+from tensift.rivals._lasso_path import lasso_weights_at_count
+from tensift.rivals._local_scatter import LocalScatter
+from tensift.rivals._mcfs import MCFS
+from tensift.rivals._ndfs import NDFS
+from tensift.rivals._udfs import UDFS
 
 ALL = [LaplacianScore, MCFS, UDFS, NDFS]
 SEEDED = [(NDFS, {"random_state": 0}), (UDFS, {}), (MCFS, {}), (LaplacianScore, {})]
@@ -138,7 +138,7 @@ def test_laplacian_score_is_that_of_a_loop(seed, width):
 
 def test_laplacian_score_ranks_the_smallest_first():
     selector = LaplacianScore(3).fit(noise(0))
-    assert selector.ranking_.tolist() == np.argsort(selector.laplacian_scores_).tolist()
+    assert selector.order_.tolist() == np.argsort(selector.laplacian_scores_).tolist()
 
 
 def test_laplacian_score_of_a_feature_that_varies_only_beyond_the_graph():
@@ -148,7 +148,7 @@ def test_laplacian_score_of_a_feature_that_varies_only_beyond_the_graph():
     with np.errstate(all="raise", under="ignore"):
         selector = LaplacianScore(2, width=1.0, scale=None).fit(X)
     assert selector.laplacian_scores_[3] == 2
-    assert selector.ranking_[-1] == 3
+    assert selector.order_[-1] == 3
 
 
 def test_laplacian_score_never_leaves_its_range():
@@ -190,7 +190,7 @@ def test_mcfs_leaves_the_constant_embedding_out_of_separate_parts():
             Y[labels == part], Y[labels == part][:1].repeat(12, 0), atol=1e-6
         )
     # Three features tell the parts apart; chance would find a given set of 3 in 1 of 10 cases.
-    assert set(selector.ranking_[:3]) == {0, 1, 2}
+    assert set(selector.order_[:3]) == {0, 1, 2}
 
 
 @pytest.mark.parametrize(("n", "d", "count"), [(40, 10, 4), (15, 40, 6), (40, 10, 10)])
@@ -215,12 +215,12 @@ def test_mcfs_weights_are_lasso_optima_of_the_wanted_size(n, d, count):
     ("n", "d", "wanted"), [(60, 20, 8), (20, 60, 12), (30, 40, 29), (25, 9, 9)]
 )
 def test_mcfs_follows_the_plain_path(n, d, wanted):
-    """More targets than are followed together, correlated columns: many of them leave again."""
+    """More targets than are followed together; correlated columns, so that many leave again."""
     rng = np.random.RandomState(n + d)
     X = rng.randn(n, d) @ (np.eye(d) + 0.5 * rng.randn(d, d))
     Y = rng.randn(n, 20)
     X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
-    found = first_with_weights(X, Y, wanted)
+    found = lasso_weights_at_count(X, Y, wanted)
     returns = 0
     for weights, y in zip(found.T, Y.T, strict=True):
         path = lars_path(X, y, method="lasso")[2]
@@ -379,7 +379,7 @@ def test_planted_features_are_found(Selector, parameters, seed):
     selector = Selector(8, **parameters, **clusters.get(Selector, {})).fit(planted(seed))
     # 8 of 40 features: chance finds 1.6 of them, and 5 or more in 4 of 1000 cases. MCFS leaves
     # features out that others stand for.
-    found = np.count_nonzero(selector.ranking_[:8] < 8)
+    found = np.count_nonzero(selector.order_[:8] < 8)
     assert found >= (6 if Selector is MCFS else 7)
 
 
@@ -389,7 +389,7 @@ def test_tensors_are_flattened(Selector, parameters):
     flat = Selector(3, **parameters).fit(X)
     cube = Selector(3, **parameters).fit(X.reshape(30, 2, 3, 4))
     np.testing.assert_array_equal(cube.scores_, flat.scores_.reshape(2, 3, 4))
-    np.testing.assert_array_equal(cube.ranking_, flat.ranking_)
+    np.testing.assert_array_equal(cube.order_, flat.order_)
     for mode in range(3):
         others = tuple(axis for axis in range(3) if axis != mode)
         of_mode = Selector(1, feature_mode=mode, **parameters).fit(X.reshape(30, 2, 3, 4))
@@ -403,7 +403,7 @@ def test_tensors_are_flattened(Selector, parameters):
 def test_constant_features_come_last(Selector, parameters):
     X = np.insert(noise(6), [0, 4], [[3.0, 0.0]], axis=1)
     selector = Selector(3, **parameters).fit(X)
-    assert set(selector.ranking_[-2:]) == {0, 5}
+    assert set(selector.order_[-2:]) == {0, 5}
     assert selector.scores_[[0, 5]].tolist() == [0, 0]
 
 
@@ -507,4 +507,4 @@ def test_same_ranking_as_another_program():
     X = X[:, X.std(axis=0) > 0.1]
     theirs = module.lap_score(X.copy(), mode="index", W=csr_matrix(plain_graph(X, 5, 1.0)))
     ours = LaplacianScore(3, width=1.0, scale=None).fit(X)
-    assert ours.ranking_.tolist() == theirs.tolist()
+    assert ours.order_.tolist() == theirs.tolist()

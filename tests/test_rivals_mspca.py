@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tensift import SparseTensorPCA
 from tensift.datasets import load_digits
-from tensift.gram import GramTensor
-from tensift.selectors import MSPCA, rank_features
-from tensift.selectors._mspca import _by_splitting, alternate, best_encoder
+from tensift.moments import GramTensor
+from tensift.rivals import MSPCA
+from tensift.rivals._mspca import _by_splitting, alternate, best_encoder
+from tensift.selection import rank_features
 from tensift.solvers._encoder import EncoderProblems
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -165,7 +166,7 @@ def test_one_mode_is_sparse_pca():
     X = correlated(0, (9,), n=60)
     own = MSPCA(3, n_components=3, alpha=0.7, beta=2.0, scale=None, tol=1e-10, max_iter=5000).fit(X)
     other = SparseTensorPCA(
-        3, lam=2.0, ridge=0.7, penalty="absolute", sparsity="entries", tol=1e-14
+        3, lam=2.0, ridge=0.7, penalty_units="absolute", sparsity="entries", tol=1e-14
     ).fit(X)
     encoder = other.sparse_encoder_[0]
     order = [int(np.argmax(np.abs(encoder.T @ column))) for column in own.encoders_[0].T]
@@ -203,7 +204,7 @@ def test_planted_features(seed):
     X = 0.3 * rng.normal(size=(80, 10, 8))
     X[:, 4:7, 2:5] += rng.normal(size=(4, 3, 3))[np.arange(80) % 4]
     selector = MSPCA(9, n_components=2, beta=5.0).fit(X)
-    row, column = np.unravel_index(selector.ranking_[:9], (10, 8))
+    row, column = np.unravel_index(selector.order_[:9], (10, 8))
     assert np.sum((row >= 4) & (row < 7) & (column >= 2) & (column < 5)) >= 7
     assert selector.transform(X).shape == (80, 9)
 
@@ -239,14 +240,14 @@ def test_sparser_encoders_with_larger_beta_and_ties_by_spread():
     zeros = [sum(np.count_nonzero(U == 0) for U in fitted.encoders_) for fitted in (few, many)]
     assert zeros[0] < zeros[1]
     assert 0 < np.count_nonzero(many.scores_) < 64
-    assert_array_equal(many.ranking_, rank_features(many.scores_, ties=X.std(axis=0)))
+    assert_array_equal(many.order_, rank_features(many.scores_, ties=X.std(axis=0)))
 
 
 def test_constant_features_come_last():
     X = correlated(0, (5, 4))
     X[:, 1, 2] = 3.0
     selector = MSPCA(3, n_components=2, beta=0.01).fit(X)
-    assert selector.ranking_[-1] == 6
+    assert selector.order_[-1] == 6
     assert selector.scores_[1, 2] == 0
     assert selector.encoders_[0][1].any()
     assert selector.encoders_[1][2].any()
@@ -257,10 +258,10 @@ def test_constant_features_come_last():
 
 def test_too_large_a_penalty():
     X = correlated(0, (5, 4))
-    with pytest.warns(UserWarning, match=r"beta=1000000.0 leaves nothing.*lower it"):
+    with pytest.warns(UserWarning, match=r"beta=1000000.0 leaves nothing.*lower beta"):
         selector = MSPCA(3, n_components=2, beta=1e6).fit(X)
     assert not selector.scores_.any()
-    assert_array_equal(selector.ranking_, rank_features(X.std(axis=0)))
+    assert_array_equal(selector.order_, rank_features(X.std(axis=0)))
 
 
 def test_warnings():

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from tensift.datasets import load_digits
-from tensift.selectors._nlgms import NLGMS
-from tensift.selectors._nlgms_solver import (
+from tensift.rivals._nlgms import NLGMS
+from tensift.rivals._nlgms_solver import (
     RowSparse,
     energy_bound,
     go_start,
@@ -78,12 +78,12 @@ def test_golden_values(published, variant, steps, objective):
     nlgms = NLGMS(10, variant=variant, **settings).fit(published.X)
     assert nlgms.n_iter_ == steps
     assert_allclose(nlgms.objective_, objective, atol=6e-9)
-    i, j = np.unravel_index(nlgms.ranking_[:10], (6, 5))
+    i, j = np.unravel_index(nlgms.order_[:10], (6, 5))
     chosen = (i + 6 * j).tolist()
     if variant == "released":
         assert chosen == GOLDEN_SET
     assert set(chosen) == set(GOLDEN_SET)
-    assert_array_equal(np.flatnonzero(nlgms.projection_.any(axis=1)), np.sort(nlgms.ranking_[:10]))
+    assert_array_equal(np.flatnonzero(nlgms.projection_.any(axis=1)), np.sort(nlgms.order_[:10]))
 
 
 def test_golden_norms(published):
@@ -239,7 +239,7 @@ def test_planted_features_are_found():
     """Of 10 features 2.5 are right by chance."""
     for seed in range(3):
         X, where = planted(seed)
-        assert set(NLGMS(10).fit(X).ranking_[:10]) == set(where)
+        assert set(NLGMS(10).fit(X).order_[:10]) == set(where)
 
 
 def test_go_ends_below_random_starts_and_needs_no_seed():
@@ -248,7 +248,7 @@ def test_go_ends_below_random_starts_and_needs_no_seed():
     assert_array_equal(go.scores_, NLGMS(10, random_state=5).fit(X).scores_)
     one, same, other = (NLGMS(10, start="random", random_state=s).fit(X) for s in (0, 0, 1))
     assert_array_equal(one.scores_, same.scores_)
-    assert set(one.ranking_[:10]) != set(other.ranking_[:10])
+    assert set(one.order_[:10]) != set(other.order_[:10])
     assert go.objective_ < min(one.objective_, other.objective_)
 
 
@@ -260,7 +260,7 @@ def test_the_number_of_features_is_part_of_the_problem():
     assert_array_equal(share.scores_, many.scores_)
     for nlgms, k in ((few, 6), (many, 12)):
         assert np.count_nonzero(nlgms.projection_.any(axis=1)) == k
-        assert_array_equal(np.sort(nlgms.ranking_), np.arange(40))
+        assert_array_equal(np.sort(nlgms.order_), np.arange(40))
         width = nlgms.projection_.shape[1]
         assert_allclose(nlgms.projection_.T @ nlgms.projection_, np.eye(width), atol=1e-12)
 
@@ -280,7 +280,7 @@ def test_constant_features_come_last():
     constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
     nlgms = NLGMS(20).fit(X)
     assert len(constant) > 0
-    assert_array_equal(np.sort(nlgms.ranking_[-len(constant) :]), constant)
+    assert_array_equal(np.sort(nlgms.order_[-len(constant) :]), constant)
 
 
 def test_duplicate_samples_are_no_obstacle():
@@ -292,8 +292,8 @@ def test_duplicate_samples_are_no_obstacle():
 def test_units_are_no_obstacle(units):
     X = planted(0)[0]
     assert np.isfinite(NLGMS(5, scale=None).fit(units * X).objective_path_).all()
-    expected = NLGMS(5).fit(X).ranking_[:5]
-    assert set(NLGMS(5).fit(units * X).ranking_[:5]) == set(expected)
+    expected = NLGMS(5).fit(X).order_[:5]
+    assert set(NLGMS(5).fit(units * X).order_[:5]) == set(expected)
 
 
 @pytest.mark.slow
@@ -301,7 +301,7 @@ def test_graph_is_learned_on_faces(paper_dataset):
     X = paper_dataset("Imm40").data
     intended, released = NLGMS(50).fit(X), NLGMS(50, variant="released").fit(X)
     assert intended.objective_ < released.objective_
-    assert set(released.ranking_[:50]) == set(np.flatnonzero(released.projection_.any(axis=1)))
+    assert set(released.order_[:50]) == set(np.flatnonzero(released.projection_.any(axis=1)))
 
 
 # Bad input
@@ -312,7 +312,7 @@ def test_graph_is_learned_on_faces(paper_dataset):
     [
         ({"n_components": 2, "init": np.ones((4, 2))}, "init has shape"),
         ({"n_components": 2, "init": np.ones((6, 2))}, "init has linearly dependent columns"),
-        ({"n_components": 2, "init": np.full((6, 2), np.nan)}, "init must be finite"),
+        ({"n_components": 2, "init": np.full((6, 2), np.nan)}, "init must hold finite"),
         ({"lambda1": -1}, "lambda1"),
         ({"scale": "rows"}, "scale"),
         ({"start": "best"}, "start"),

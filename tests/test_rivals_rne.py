@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tensift.datasets import load_digits
-from tensift.selectors._rne import RNE, local_weights
+from tensift.rivals._rne import RNE, local_weights
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL_KEPT = "ignore:n_features_to_select=.* is more than:UserWarning"
@@ -48,7 +48,7 @@ def test_golden_values(published, variant, first, last, best):
     assert rne.n_iter_ == 50
     assert_allclose(rne.objective_path_[[0, -1]], [first, last], atol=6e-9)
     assert rne.objective_ == rne.objective_path_[-1]
-    i, j = np.unravel_index(rne.ranking_[:6], (6, 5))
+    i, j = np.unravel_index(rne.order_[:6], (6, 5))
     assert (i + 6 * j).tolist() == best
 
 
@@ -134,7 +134,7 @@ def test_planted_features_are_found(solver, enough):
     for seed in range(6):
         X, where = planted(seed)
         rne = RNE(10, solver=solver, random_state=seed).fit(X)
-        found.append(len(np.intersect1d(rne.ranking_[:10], where)))
+        found.append(len(np.intersect1d(rne.order_[:10], where)))
     assert np.mean(found) >= enough
 
 
@@ -146,7 +146,7 @@ def test_the_number_of_features_is_part_of_the_problem():
     share = RNE(0.3, random_state=0).fit(X)
     assert_array_equal(share.scores_, many.scores_)
     for rne in (few, many):
-        assert_array_equal(np.sort(rne.ranking_), np.arange(40))
+        assert_array_equal(np.sort(rne.order_), np.arange(40))
 
 
 @pytest.mark.filterwarnings(ALL_KEPT)
@@ -181,7 +181,7 @@ def test_constant_features_come_last():
     X = planted(2)[0]
     X[:, [0, 7]] = 3.0
     rne = RNE(38, random_state=0).fit(X)
-    assert set(rne.ranking_[-2:]) == {0, 7}
+    assert set(rne.order_[-2:]) == {0, 7}
     assert not rne.embedding_[[0, 7]].any()
 
 
@@ -227,7 +227,7 @@ def test_objective_falls_on_faces(paper_dataset):
     [
         ({"init": np.ones((4, 3))}, "init has shape"),
         ({"init": np.zeros((6, 2))}, "init must be positive"),
-        ({"init": np.full((6, 2), np.nan)}, "init must be finite"),
+        ({"init": np.full((6, 2), np.nan)}, "init must hold finite"),
         ({"alpha": 0}, "alpha"),
         ({"scale": "rows"}, "scale"),
         ({"solver": "quick"}, "solver"),
@@ -245,7 +245,7 @@ def test_bad_samples():
         RNE(2).fit(X + 1j)
     with pytest.raises(ValueError, match="X is constant"):
         RNE(2).fit(np.ones((10, 3, 2)))
-    with pytest.raises(ValueError, match="leaves nothing that varies"):
+    with pytest.raises(ValueError, match="makes all samples equal"):
         RNE(1, scale="samples").fit(np.arange(1.0, 9).reshape(8, 1))
     with pytest.warns(UserWarning, match="n_neighbors=5 is more than the 3 other samples; 3"):
         RNE(2).fit(X[:4])

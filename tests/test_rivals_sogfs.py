@@ -7,10 +7,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from tensift.datasets import load_digits
-from tensift.selectors import _extreme_eigenvectors as eigenvectors
-from tensift.selectors import _sogfs_projections as sogfs_projections
-from tensift.selectors._sogfs import SOGFS
-from tensift.selectors._sogfs_projections import SmoothProjections
+from tensift.rivals import _extreme_eigenvectors as eigenvectors
+from tensift.rivals import _sogfs_projections as sogfs_projections
+from tensift.rivals._sogfs import SOGFS
+from tensift.rivals._sogfs_projections import SmoothProjections
 
 EPS = np.finfo(float).eps
 SETTINGS = {"gamma": 0.1, "n_components": 4, "n_clusters": 3}
@@ -40,7 +40,7 @@ def test_published_values(published, variant):
     selector = SOGFS(6, variant=variant, **SETTINGS).fit(published.X)
     assert selector.n_iter_ == 6
     np.testing.assert_allclose(selector.lam_path_, 0.2391552294 * 2.0 ** np.arange(6), rtol=1e-9)
-    row, column = np.unravel_index(selector.ranking_[:6], (6, 5))
+    row, column = np.unravel_index(selector.order_[:6], (6, 5))
     np.testing.assert_array_equal(row + 6 * column, [18, 13, 1, 19, 0, 6])
     expected = [0.97313748, 0.95847990, 0.90092357, 0.86225694, 0.16744355, 0.04730005]
     np.testing.assert_allclose(np.sort(selector.scores_.ravel())[:-7:-1], expected, atol=1e-7)
@@ -101,8 +101,8 @@ def test_projection_with_more_features_than_samples(monkeypatch, dense_size, gam
     rows = (rows - rows.mean(axis=0)) / np.linalg.norm(rows - rows.mean(axis=0), axis=0)
     weights = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.2), 1)
     L = np.diag((weights + weights.T).sum(axis=1)) - weights - weights.T
-    projections = SmoothProjections(rows, width, gamma, tol=0, settle=True)
-    W = projections.under(csr_array(L))
+    projections = SmoothProjections(rows, width, gamma, tol=0, mean_start=True)
+    W = projections.minimise(csr_array(L))
     expected, path = plain_projection(rows, L, width, gamma, 15)
     np.testing.assert_allclose(W @ W.T, expected @ expected.T, atol=1e-8)
     projections.warn_if_not_unique()  # warnings are errors
@@ -119,17 +119,17 @@ def test_objective_may_rise(published):
 def overlaps(variant, X, top=20):
     """How many of the first features stay if the data change in their thirteenth digit."""
     settings = {"n_clusters": 3, "gamma": 0.1, "variant": variant, "max_iter": 3}
-    first = set(SOGFS(top, **settings).fit(X).ranking_[:top])
+    first = set(SOGFS(top, **settings).fit(X).order_[:top])
     for seed in range(2):
         noise = 1e-13 * np.random.default_rng(seed).normal(size=X.shape)
-        changed = SOGFS(top, **settings).fit(X * (1 + noise)).ranking_[:top]
+        changed = SOGFS(top, **settings).fit(X * (1 + noise)).order_[:top]
         yield len(first & set(changed))
 
 
 def test_rounding_decides_in_the_released_variant_only():
     X, _ = clusters(0, n=40, d=100)
     assert list(overlaps("intended", X)) == [20, 20]
-    with pytest.warns(UserWarning, match="rounding decides which features"):
+    with pytest.warns(UserWarning, match="rounding errors decide which features"):
         assert max(overlaps("released", X)) < 12
 
 
@@ -138,7 +138,7 @@ def test_rounding_decides_without_dense_matrices_too(monkeypatch):
     monkeypatch.setattr(eigenvectors, "_DENSE_SIZE", 0)
     X, _ = clusters(1, n=24, d=120)
     settings = {"n_clusters": 3, "gamma": 0.5, "max_iter": 3}
-    with pytest.warns(UserWarning, match="rounding decides"):
+    with pytest.warns(UserWarning, match="rounding errors decide"):
         SOGFS(5, variant="released", **settings).fit(X)
     first = SOGFS(5, **settings).fit(X)
     monkeypatch.setattr(eigenvectors, "_DENSE_SIZE", 1000)
@@ -149,7 +149,7 @@ def test_finds_the_features_of_clusters():
     hits = []
     for seed in range(5):
         X, informative = clusters(seed, separation=3.0)
-        top = SOGFS(8, n_clusters=3, n_components=2, gamma=0.01).fit(X).ranking_[:8]
+        top = SOGFS(8, n_clusters=3, n_components=2, gamma=0.01).fit(X).order_[:8]
         hits.append(len(set(top) & set(informative)))
     assert np.mean(hits) > 4.5  # chance is 2.1
 
@@ -159,7 +159,7 @@ def test_digits_have_a_border_that_never_varies():
     selector = SOGFS(10, n_clusters=10, gamma=0.1, max_iter=4).fit(X)
     constant = np.flatnonzero(np.ptp(X.reshape(150, -1), axis=0) == 0)
     assert len(constant) > 0
-    assert set(selector.ranking_[-len(constant) :]) == set(constant)
+    assert set(selector.order_[-len(constant) :]) == set(constant)
     assert np.all(selector.weights_[constant] == 0)
 
 
@@ -217,3 +217,31 @@ def test_duplicates_and_two_samples():
     with reduced, pytest.warns(UserWarning, match="no unique projection"):
         selector = SOGFS(2, n_clusters=1, n_components=1, gamma=1.0).fit(X[:2])
     assert np.isfinite(selector.scores_).all()
+
+
+@pytest.mark.parametrize("variant", ["intended", "released"])
+def test_neighbours_that_are_all_copies(variant):
+    # All distances to neighbours are zero, and the regularisation of the graph with them.
+    X = np.random.default_rng(0).normal(size=(5, 12))
+    copies = np.repeat(X, 8, axis=0)
+    with pytest.warns(UserWarning, match=r"no unique projection.*neighbours .* copies of it\)"):
+        selector = SOGFS(3, variant=variant).fit(copies)
+    np.testing.assert_allclose(selector.scores_.sum(), 5)
+    assert selector.n_iter_ < 50
+
+
+@pytest.mark.parametrize("factor", [1e90, 1e8, 1e-8, 1e-90])
+def test_the_unit_of_a_feature_does_not_matter(factor):
+    X = np.random.default_rng(0).normal(size=(60, 12))
+    X[:30] += 1
+    expected = SOGFS(3).fit(X).scores_
+    X[:, 4] *= factor
+    np.testing.assert_allclose(SOGFS(3).fit(X).scores_, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_features_that_are_all_the_same_are_reported(seed):
+    X = np.random.default_rng(seed).normal(size=(2, 5))  # normalised, they differ in sign only
+    reduced = pytest.warns(UserWarning, match="n_neighbors=5 .* 1 is used")
+    with reduced, pytest.warns(UserWarning, match="no unique projection"):
+        SOGFS(2, n_clusters=1, n_components=1, gamma=1.0).fit(X)

@@ -6,10 +6,10 @@ import pytest
 from sklearn.decomposition import PCA
 
 from tensift.datasets import load_digits
-from tensift.selectors import _extreme_eigenvectors as eigenvectors
-from tensift.selectors._condensation import condensed_lowest
-from tensift.selectors._extreme_eigenvectors import DiagonalAndGram
-from tensift.selectors._spcafs import SPCAFS
+from tensift.rivals import _extreme_eigenvectors as eigenvectors
+from tensift.rivals._extreme_eigenvectors import DiagonalAndGram
+from tensift.rivals._schur_eigenpairs import lowest_by_schur_complement
+from tensift.rivals._spcafs import SPCAFS
 
 EPS = np.finfo(float).eps
 
@@ -40,7 +40,7 @@ def test_published_values(published):
     selector = SPCAFS(6, gamma=0.5, n_components=4).fit(published.X)
     assert selector.n_iter_ == 39
     assert selector.objective_ == pytest.approx(-20.10536105, abs=1e-8)
-    row, column = np.unravel_index(selector.ranking_[:6], (6, 5))
+    row, column = np.unravel_index(selector.order_[:6], (6, 5))
     np.testing.assert_array_equal(row + 6 * column, [19, 24, 7, 17, 13, 18])
 
 
@@ -109,7 +109,7 @@ def test_finds_the_features_of_common_factors():
         informative = rng.choice(100, 10, replace=False)
         X = rng.normal(size=(60, 100))
         X[:, informative] += 2 * rng.normal(size=(60, 2)) @ rng.normal(size=(2, 10))
-        top = SPCAFS(10, gamma=1.0, n_components=2).fit(X).ranking_[:10]
+        top = SPCAFS(10, gamma=1.0, n_components=2).fit(X).order_[:10]
         hits.append(len(set(top) & set(informative)))
     assert np.mean(hits) > 7  # chance is 1
 
@@ -127,7 +127,7 @@ def test_constant_features_come_last():
     X = correlated(0, n=20, d=15)
     X[:, [2, 9]] = 7.0
     selector = SPCAFS(5, gamma=1e3, n_components=3).fit(X)
-    assert set(selector.ranking_[-2:]) == {2, 9}
+    assert set(selector.order_[-2:]) == {2, 9}
 
 
 def test_width_is_limited_by_the_rank():
@@ -155,7 +155,7 @@ def test_bad_samples(X, message):
 def test_equal_eigenvalues_are_told():
     X = np.linalg.qr(np.random.default_rng(0).normal(size=(200, 6)))[0].T
     X = np.vstack([X, -X])  # all six directions vary alike
-    with pytest.warns(UserWarning, match="not told apart"):
+    with pytest.warns(UserWarning, match="cannot be told apart"):
         SPCAFS(5, n_components=3, max_iter=1).fit(X)
 
 
@@ -217,7 +217,9 @@ def test_heavy_rows_can_be_eliminated(seed, sign, rank):
     values, vectors = np.linalg.eigh(problem.matrix(diagonal))
     noise = 1e-3 * np.random.default_rng(seed).normal(size=(240, 8))
     noise *= np.minimum(1, 10 / diagonal)[:, None]  # heavy rows are small in a guess, too
-    found, W = condensed_lowest(problem, diagonal, count, np.linalg.qr(vectors[:, :8] + noise)[0])
+    found, W = lowest_by_schur_complement(
+        problem, diagonal, count, np.linalg.qr(vectors[:, :8] + noise)[0]
+    )
     np.testing.assert_allclose(found[:count], values[:count], rtol=1e-7)
     expected = vectors[:, :count] @ vectors[:, :count].T
     np.testing.assert_allclose(W[:, :count] @ W[:, :count].T, expected, atol=1e-8)
@@ -230,10 +232,10 @@ def test_heavy_rows_can_be_eliminated(seed, sign, rank):
 def test_elimination_gives_up_where_it_would_be_wrong():
     problem, diagonal = few_light_rows(0, 1, 30)
     vectors = np.linalg.eigh(problem.matrix(diagonal))[1]
-    assert condensed_lowest(problem, diagonal, 5, vectors[:, :8]) is not None
+    assert lowest_by_schur_complement(problem, diagonal, 5, vectors[:, :8]) is not None
     # Nothing is heavy.
-    assert condensed_lowest(problem, np.linspace(2, 1, 240), 5, vectors[:, :8]) is None
+    assert lowest_by_schur_complement(problem, np.linspace(2, 1, 240), 5, vectors[:, :8]) is None
     # The wanted eigenvalues are not told apart from the next.
     tied = DiagonalAndGram(1e-9 * problem.factor, 1)
     flat = np.where(diagonal < 5, 1.0, diagonal)
-    assert condensed_lowest(tied, flat, 5, np.eye(240)[:, -8:]) is None
+    assert lowest_by_schur_complement(tied, flat, 5, np.eye(240)[:, -8:]) is None

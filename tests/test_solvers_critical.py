@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tensift.algebra import make_transforms
-from tensift.gram import GramTensor, Moments, Orientation
+from tensift.moments import GramTensor, Moments, Orientation
 from tensift.solvers import SliceProblems, critical_penalties, solve_exact
 
 

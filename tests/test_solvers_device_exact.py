@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter1d
 
-from tensift.gram import GramTensor
+from tensift.moments import GramTensor
 from tensift.solvers import SliceProblems, solve_exact
 from tensift.solvers.on_device import forget_recordings, solve_exact_on_device
 from tensift.solvers.on_device._replay import Replayed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter1d
 
-from tensift.gram import GramTensor
+from tensift.moments import GramTensor
 from tensift.solvers import SliceProblems, Solution, solve_paper
 from tensift.solvers.on_device import _paper, solve_paper_on_device
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tensift.algebra import make_transforms
-from tensift.gram import GramTensor, Moments, Orientation
+from tensift.moments import GramTensor, Moments, Orientation
 from tensift.solvers import SliceProblems, Solution, solve_paper
 from tensift.solvers._problem import column_norms
 
@@ -13,7 +13,7 @@ EPS = float(np.finfo(float).eps)
 TOLERANCE = 1e-9  # the agreement asked of objectives; step counts must be the same
 
 
-def slices_of(n, q, p, *, seed=0, is_complex=False, size=0.3):
+def executor_for(n, q, p, *, seed=0, is_complex=False, size=0.3):
     """Centred slices (p, q, n) in which a few features carry most of the variance."""
     rng = np.random.default_rng(seed)
     slices = rng.normal(size=(p, q, n)) * size * rng.uniform(0.1, 2, size=(p, q, 1))
@@ -63,7 +63,7 @@ def test_equals_the_transcription(fit_transcription, n, orientation, with_matrix
 @pytest.mark.parametrize(("lam", "eta"), [(0.05, 0.02), (0.5, 1.0), (3.0, 0.2), (50.0, 50.0)])
 @pytest.mark.parametrize("smoothing", [EPS, 1e-2])
 def test_operators_and_paths_equal_a_direct_loop(brute_force, n, is_complex, lam, eta, smoothing):
-    slices = slices_of(n, 9, 5, seed=n, is_complex=is_complex)
+    slices = executor_for(n, 9, 5, seed=n, is_complex=is_complex)
     expected = [
         brute_force.solve(block, lam, eta, ridge=1e-3, smoothing=smoothing) for block in slices
     ]
@@ -78,7 +78,7 @@ def test_operators_and_paths_equal_a_direct_loop(brute_force, n, is_complex, lam
 @pytest.mark.parametrize(("lam", "eta"), [(0.5, 20.0), (3.0, 8.0), (0.1, 0.5)])
 def test_larger_slices_equal_a_direct_loop(brute_force, is_complex, watch_conjugate, lam, eta):
     """Few positive eigenvalues, some, and few negative ones."""
-    slices = slices_of(70, 33, 6, is_complex=is_complex)
+    slices = executor_for(70, 33, 6, is_complex=is_complex)
     params = {"ridge": 1e-3, "watch_conjugate": watch_conjugate}
     expected = [brute_force.solve(block, lam, eta, **params) for block in slices]
     solution = solve_paper(SliceProblems(gram_of(slices), lam, eta), **params)
@@ -86,7 +86,7 @@ def test_larger_slices_equal_a_direct_loop(brute_force, is_complex, watch_conjug
 
 
 def test_slices_may_differ_in_their_penalties(brute_force):
-    slices = slices_of(40, 9, 5)
+    slices = executor_for(40, 9, 5)
     lam, eta = np.array([0.0, 0.1, 1.0, 10.0, 1e3]), np.array([0.0, 3.0, 0.1, 1.0, 1.0])
     for thin in (False, True):
         solution = solve_paper(SliceProblems(gram_of(slices, thin=thin), lam, eta), ridge=1e-3)
@@ -100,7 +100,7 @@ def test_slices_may_differ_in_their_penalties(brute_force):
 @pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
 def test_a_start_is_where_the_iteration_goes_on(n, is_complex):
     """Three steps and then the others are all of them."""
-    slices = slices_of(n, 9, 5, is_complex=is_complex)
+    slices = executor_for(n, 9, 5, is_complex=is_complex)
     problems = SliceProblems(gram_of(slices, thin=n < 9), 2.0, 0.2)
     params = {"ridge": 1e-3, "tol": 1e-7}
     whole = solve_paper(problems, **params, max_iter=1000)
@@ -114,7 +114,7 @@ def test_a_start_is_where_the_iteration_goes_on(n, is_complex):
 
 
 def test_a_start_goes_to_its_own_block_of_slices():
-    slices = slices_of(60, 48, 90, size=0.1)
+    slices = executor_for(60, 48, 90, size=0.1)
     problems = SliceProblems(gram_of(slices), 0.5, 0.5)
     begun = solve_paper(problems, ridge=1e-3, max_iter=2)
     whole, rest = solve_paper(problems, ridge=1e-3), solve_paper(problems, ridge=1e-3, start=begun)
@@ -124,7 +124,7 @@ def test_a_start_goes_to_its_own_block_of_slices():
 @pytest.mark.parametrize("n", [40, 4], ids=["dense", "thin"])
 @pytest.mark.parametrize("share", [False, True])
 def test_watching_the_conjugate_changes_when_to_stop_and_nothing_else(brute_force, n, share):
-    slices = slices_of(n, 9, 8, is_complex=True, size=0.2)
+    slices = executor_for(n, 9, 8, is_complex=True, size=0.2)
     params = {"tol": 1e-4, "watch_conjugate": True}
     problems = SliceProblems(gram_of(slices, thin=n < 9), 0.5, 0.1)
     solution = solve_paper(problems, ridge=1e-3, relative=share, **params)
@@ -150,7 +150,7 @@ def test_watching_the_conjugate_changes_when_to_stop_and_nothing_else(brute_forc
 @pytest.mark.parametrize("ridge", [1e-3, 1e-2])
 @pytest.mark.parametrize("rank", [3, 9, 14])
 def test_thin_and_dense_forms_have_the_same_solution(is_complex, ridge, rank):
-    slices = slices_of(rank, 9, 4, is_complex=is_complex)
+    slices = executor_for(rank, 9, 4, is_complex=is_complex)
     thin, dense = (
         solve_paper(SliceProblems(gram_of(slices, thin=form), 0.4, 0.3), ridge=ridge)
         for form in (True, False)
@@ -164,7 +164,7 @@ def test_thin_and_dense_forms_have_the_same_solution(is_complex, ridge, rank):
 @pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
 def test_objective_is_the_distance_of_the_data_from_their_reconstruction(thin, is_complex):
     """``Tr((I - A) S (I - A)^H) = ||X - A X||^2``, for any Hermitian A."""
-    slices = slices_of(20, 6, 4, is_complex=is_complex)
+    slices = executor_for(20, 6, 4, is_complex=is_complex)
     rng = np.random.default_rng(4)
     operators = rng.normal(size=(4, 6, 6))
     if is_complex:
@@ -184,7 +184,7 @@ def test_objective_is_the_distance_of_the_data_from_their_reconstruction(thin, i
 @pytest.mark.parametrize("n", [100, 20], ids=["dense", "thin"])
 @pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
 def test_number_of_threads_does_not_change_one_bit(n, is_complex):
-    slices = slices_of(n, 48, 90, is_complex=is_complex, size=0.1)
+    slices = executor_for(n, 48, 90, is_complex=is_complex, size=0.1)
     problems = SliceProblems(gram_of(slices, thin=n < 48), 0.2, 0.1)
     one, two, three = (solve_paper(problems, ridge=1e-3, n_jobs=jobs) for jobs in (1, 2, 3))
     for other in (two, three):
@@ -194,7 +194,7 @@ def test_number_of_threads_does_not_change_one_bit(n, is_complex):
 
 
 def test_slices_are_solved_independently_of_their_neighbours():
-    slices = slices_of(30, 40, 60, size=0.2)
+    slices = executor_for(30, 40, 60, size=0.2)
     problems = SliceProblems(gram_of(slices), 0.3, 0.1)
     together = solve_paper(problems, ridge=1e-3)
     for j in (0, 17, 59):
@@ -207,7 +207,7 @@ def test_slices_are_solved_independently_of_their_neighbours():
 @pytest.mark.parametrize("n", [40, 4], ids=["dense", "thin"])
 def test_relative_stopping_does_not_depend_on_the_scale(brute_force, factor, n):
     """Data times c, with lam, eta and ridge times c^2, is the same problem."""
-    slices = slices_of(n, 9, 4)
+    slices = executor_for(n, 9, 4)
 
     def solve(c):
         problems = SliceProblems(gram_of(c * slices, thin=n < 9), 0.5 * c**2, 0.3 * c**2)
@@ -224,7 +224,7 @@ def test_relative_stopping_does_not_depend_on_the_scale(brute_force, factor, n):
 
 
 def test_absolute_stopping_does_depend_on_the_scale():
-    slices = slices_of(40, 9, 4)
+    slices = executor_for(40, 9, 4)
     steps = [
         solve_paper(
             SliceProblems(gram_of(c * slices), 0.5 * c**2, 0.3 * c**2), ridge=1e-3 * c**2
@@ -237,7 +237,7 @@ def test_absolute_stopping_does_depend_on_the_scale():
 @pytest.mark.parametrize("relative", [False, True])
 @pytest.mark.parametrize("tol", [1e-3, 1e-5, 1e-8])
 def test_a_slice_stops_at_the_first_small_change_and_says_so(tol, relative):
-    slices = slices_of(40, 9, 12) * np.linspace(0.1, 1, 12)[:, None, None]
+    slices = executor_for(40, 9, 12) * np.linspace(0.1, 1, 12)[:, None, None]
     problems = SliceProblems(gram_of(slices), 0.4, 0.2)
     solution = solve_paper(problems, ridge=1e-3, tol=tol, relative=relative, max_iter=1000)
     assert solution.converged.all()
@@ -253,7 +253,7 @@ def test_a_slice_stops_at_the_first_small_change_and_says_so(tol, relative):
 
 @pytest.mark.parametrize("max_iter", [1, 2, 3])
 def test_steps_are_limited_and_only_stopped_slices_count_as_converged(brute_force, max_iter):
-    slices = slices_of(40, 9, 6)
+    slices = executor_for(40, 9, 6)
     slices[2] = 0.0  # stops at the second step
     problems = SliceProblems(gram_of(slices), 0.4, 0.2)
     solution = solve_paper(problems, ridge=1e-3, max_iter=max_iter)
@@ -268,7 +268,7 @@ def test_steps_are_limited_and_only_stopped_slices_count_as_converged(brute_forc
 
 
 def test_tolerance_zero_takes_every_step():
-    problems = SliceProblems(gram_of(slices_of(40, 5, 3)), 0.4, 0.2)
+    problems = SliceProblems(gram_of(executor_for(40, 5, 3)), 0.4, 0.2)
     solution = solve_paper(problems, ridge=1e-3, tol=0.0, max_iter=25)
     assert_array_equal(solution.n_iter, [25, 25, 25])
     assert not solution.converged.any()
@@ -276,7 +276,7 @@ def test_tolerance_zero_takes_every_step():
 
 def test_without_penalties_the_operator_is_the_ridge_regression_on_itself():
     """lam = eta = 0: ``A = S (S + ridge)^-1``, whatever the weights."""
-    slices = slices_of(40, 7, 3)
+    slices = executor_for(40, 7, 3)
     gram = gram_of(slices)
     solution = solve_paper(SliceProblems(gram, 0.0, 0.0), ridge=1e-2)
     for S, A in zip(gram.array, solution.operators, strict=True):
@@ -288,7 +288,7 @@ def test_without_penalties_the_operator_is_the_ridge_regression_on_itself():
 @pytest.mark.parametrize("n", [40, 4], ids=["dense", "thin"])
 def test_without_column_penalty_eigenvalues_are_shrunk(n, eta):
     """lam = 0: A shares its eigenvectors with S, values ``max(0, (s - eta/2) / (s + ridge))``."""
-    slices = slices_of(n, 7, 3)
+    slices = executor_for(n, 7, 3)
     problems = SliceProblems(gram_of(slices, thin=n < 7), 0.0, eta)
     solution = solve_paper(problems, ridge=1e-2)
     for S, A in zip(problems.gram.dense(), solution.operators, strict=True):
@@ -299,7 +299,7 @@ def test_without_column_penalty_eigenvalues_are_shrunk(n, eta):
 
 @pytest.mark.parametrize("n", [40, 4], ids=["dense", "thin"])
 def test_without_trace_penalty_equals_a_direct_loop(brute_force, n):
-    slices = slices_of(n, 7, 3)
+    slices = executor_for(n, 7, 3)
     solution = solve_paper(SliceProblems(gram_of(slices, thin=n < 7), 0.6, 0.0), ridge=1e-3)
     expected = [brute_force.solve(block, 0.6, 0.0, ridge=1e-3) for block in slices]
     assert_same_solution(solution, slices, expected)
@@ -308,7 +308,7 @@ def test_without_trace_penalty_equals_a_direct_loop(brute_force, n):
 @pytest.mark.parametrize(("lam", "eta"), [(0, 0), (1, 0), (0, 1), (1, 1), (1e6, 1e6)])
 @pytest.mark.parametrize("thin", [False, True])
 def test_a_slice_without_variance_has_no_operator(lam, eta, thin):
-    slices = slices_of(20, 5, 3)
+    slices = executor_for(20, 5, 3)
     slices[1] = 0.0
     solution = solve_paper(SliceProblems(gram_of(slices, thin=thin), lam, eta), ridge=1e-3)
     assert_array_equal(solution.operators[1], np.zeros((5, 5)))
@@ -320,7 +320,7 @@ def test_a_slice_without_variance_has_no_operator(lam, eta, thin):
 
 @pytest.mark.parametrize("thin", [False, True])
 def test_operators_are_in_the_cone_and_below_the_identity(thin):
-    problems = SliceProblems(gram_of(slices_of(30, 9, 6, is_complex=True), thin=thin), 0.3, 0.2)
+    problems = SliceProblems(gram_of(executor_for(30, 9, 6, is_complex=True), thin=thin), 0.3, 0.2)
     operators = solve_paper(problems, ridge=1e-3).operators
     assert_allclose(operators, np.conj(np.swapaxes(operators, 1, 2)), atol=1e-14)
     values = np.linalg.eigvalsh(operators)
@@ -329,7 +329,7 @@ def test_operators_are_in_the_cone_and_below_the_identity(thin):
 
 
 def test_one_feature_has_a_closed_form(brute_force):
-    slices = slices_of(30, 1, 4)
+    slices = executor_for(30, 1, 4)
     solution = solve_paper(SliceProblems(gram_of(slices), 0.3, 0.2), ridge=1e-3)
     expected = [brute_force.solve(block, 0.3, 0.2, ridge=1e-3) for block in slices]
     assert_same_solution(solution, slices, expected)
@@ -337,7 +337,7 @@ def test_one_feature_has_a_closed_form(brute_force):
 
 def test_the_problem_is_not_modified():
     for thin in (False, True):
-        problems = SliceProblems(gram_of(slices_of(20, 6, 4), thin=thin), 0.3, 0.2)
+        problems = SliceProblems(gram_of(executor_for(20, 6, 4), thin=thin), 0.3, 0.2)
         before = problems.gram.array.copy()
         problems.gram.array.flags.writeable = False
         solve_paper(problems, ridge=1e-3)
@@ -345,7 +345,7 @@ def test_the_problem_is_not_modified():
 
 
 def test_progress_is_reported_up_to_the_last_slice():
-    problems = SliceProblems(gram_of(slices_of(60, 48, 90, size=0.1)), 1.0, 1.0)
+    problems = SliceProblems(gram_of(executor_for(60, 48, 90, size=0.1)), 1.0, 1.0)
     for jobs in (1, 2):
         reports = []
         solve_paper(problems, ridge=1e-3, n_jobs=jobs, callback=reports.append)

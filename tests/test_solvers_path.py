@@ -12,26 +12,24 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tensift import _checkpoint as checkpoints
-from tensift import _npz
-from tensift.gram import GramTensor
+from tensift._utils import checkpoint as checkpoints
+from tensift._utils import npz
+from tensift.moments import GramTensor, _slice_blocks, blocks_of
 from tensift.solvers import (
     PathSolution,
     SliceProblems,
-    _workers,
     solve_exact,
     solve_paper,
     solve_path,
 )
 from tensift.solvers._exact import solve_exact_block
-from tensift.solvers._workers import blocks_of
 
 LAMS, ETAS = [1.0, 0.1, 30.0], [0.5, 5.0]
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_workers, "_BLOCK_ELEMENTS", 150)
+    monkeypatch.setattr(_slice_blocks, "BLOCK_ELEMENTS", 150)
 
 
 def gram_of(n_slices, size, n, *, seed=0, is_complex=False, thin=False):
@@ -197,11 +195,11 @@ def test_exact_rows_go_on_to_the_same_bits(tmp_path, small_blocks):
 KILLED = """
 import sys, time
 import numpy as np
-from tensift.gram import GramTensor
-from tensift import _checkpoint
+from tensift.moments import GramTensor
+from tensift._utils import checkpoint
 from tensift.solvers import solve_paper, solve_path
 
-_checkpoint._SECONDS, _checkpoint._SHARE = 0, np.inf
+checkpoint._SECONDS, checkpoint._SHARE = 0, np.inf
 
 def slow(problems, start):
     time.sleep(0.05)
@@ -242,7 +240,7 @@ def test_a_killed_process_leaves_a_file_to_go_on_from(tmp_path):
     resumed = solve_path(gram, [1.0, 2.0], etas, watched, checkpoint=file)
     assert len(solved) == 2 * (99 - finished)
     assert_same_bits(resumed, solve_path(gram, [1.0, 2.0], etas, paper))
-    assert not [name for name in os.listdir(tmp_path) if name.endswith(".partial")]
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".tensift-")]
 
 
 def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
@@ -298,7 +296,7 @@ def test_a_checkpoint_of_something_else_is_refused(finished_file, change):
         "settings": "mine",
         **change,
     }
-    with pytest.raises(ValueError, match=r"path\.npz is of other data.*remove it, or give another"):
+    with pytest.raises(ValueError, match=r"path\.npz was made with other data.*remove it, or give"):
         solve_path(checkpoint=finished_file, **call)
     assert finished_file.read_bytes() == before
 
@@ -322,7 +320,7 @@ def flip(data):
 def test_damaged_checkpoints_are_refused(finished_file, spoil):
     spoiled = spoil(finished_file.read_bytes())
     finished_file.write_bytes(spoiled)
-    with pytest.raises(ValueError, match=r"path\.npz is damaged, or no file of tensift's: \S+"):
+    with pytest.raises(ValueError, match=r"path\.npz is damaged, or not a file of tensift: \S+"):
         solve_path(gram_of(3, 4, 9), LAMS, ETAS, paper, checkpoint=finished_file, settings="mine")
     assert finished_file.read_bytes() == spoiled
 
@@ -386,7 +384,7 @@ def test_a_place_that_cannot_be_written_is_known_before_any_work(tmp_path):
 FULL = """
 import resource, sys
 import numpy as np
-from tensift.gram import GramTensor
+from tensift.moments import GramTensor
 from tensift.solvers import solve_path
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
@@ -417,7 +415,7 @@ def test_a_disk_that_fills_up_on_the_way_keeps_the_last_good_file(tmp_path, monk
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(_npz.np.lib.format, "write_array", full)
+    monkeypatch.setattr(npz.np.lib.format, "write_array", full)
     with pytest.raises(OSError, match=r"cannot write .*path\.npz: No space left on device"):
         solve_path(gram, LAMS, ETAS, paper, checkpoint=file)
     assert os.listdir(tmp_path) == ["path.npz"]
@@ -433,7 +431,7 @@ def test_what_stopped_the_work_is_not_hidden_by_a_file_that_cannot_be_written(
             def full(*args, **kwargs):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-            monkeypatch.setattr(_npz.np.lib.format, "write_array", full)
+            monkeypatch.setattr(npz.np.lib.format, "write_array", full)
             raise Stopped("stopped")
 
     gram = gram_of(3, 4, 9)
@@ -441,7 +439,7 @@ def test_what_stopped_the_work_is_not_hidden_by_a_file_that_cannot_be_written(
         solve_path(
             gram, LAMS, ETAS, paper, checkpoint=tmp_path / "path.npz", callback=stop_on_a_full_disk
         )
-    assert "rows are lost: cannot write" in caught.value.__notes__[0]
+    assert "rows could not be saved: cannot write" in caught.value.__notes__[0]
 
 
 def test_a_blank_path_has_nothing_in_it():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tensift._stacks import eigh
+from tensift._utils.stacks import eigh
 from tensift.solvers import psd_part
 from tensift.solvers._inverse import inverse_of_definite
 

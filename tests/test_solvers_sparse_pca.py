@@ -7,7 +7,7 @@ from sklearn.linear_model import ElasticNet
 import tensift.solvers._encoder as encoder_module
 import tensift.solvers._sparse_pca as module
 from tensift.algebra import make_transforms
-from tensift.gram import GramTensor, Moments, Orientation
+from tensift.moments import GramTensor, Moments, Orientation
 from tensift.solvers import Coupling, critical_sparsity, solve_sparse_pca
 
 
@@ -544,7 +544,7 @@ def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match=r"n_components=4 .* from 1 to 3"):
         solve_sparse_pca(gram, n_components=4, lam=0.1)
     coupling = Coupling(Orientation((3, 2), 0, make_transforms("dct", [2])))
-    with pytest.raises(ValueError, match="coupling is for sparse entries"):
+    with pytest.raises(ValueError, match="coupling is only for sparsity"):
         critical_sparsity(gram, "features", coupling)
     skew = make_transforms(np.array([[1.0, 1.0], [0.0, 1.0]]), [2])
     with pytest.raises(ValueError, match="is not unitary"):

@@ -10,7 +10,8 @@ import pytest
 import sklearn
 from numpy.testing import assert_array_equal
 
-from tensift import STPCASelector, _checkpoint, collect_moments
+from tensift import STPCASelector, collect_moments
+from tensift._utils import checkpoint as _checkpoint
 from tensift.cli import main
 from tensift.sources import Chunks
 
@@ -63,7 +64,7 @@ class Stopping:
 def test_an_interrupted_pass_goes_on_at_the_chunk_where_it_was(
     tmp_path, always_write, transform, at
 ):
-    options = {"transform": transform, "random_state": 5, "checkpoint": tmp_path / "kept.npz"}
+    options = {"basis": transform, "random_state": 5, "checkpoint": tmp_path / "kept.npz"}
     if transform == "eigen":  # the first of two passes
         collect = Stopping(X, 10**6)
         whole = collect_moments(collect, **{**options, "checkpoint": tmp_path / "other.npz"})
@@ -86,13 +87,13 @@ def test_correlations_are_not_computed_again(tmp_path, always_write):
                 raise KeyboardInterrupt
             return super().__getitem__(rows)
 
-    options = {"transform": "eigen", "checkpoint": tmp_path / "kept.npz"}
+    options = {"basis": "eigen", "checkpoint": tmp_path / "kept.npz"}
     with pytest.raises(KeyboardInterrupt):
         collect_moments(StoppingLater(X, 10**6), **options)
     rows = Stopping(X, 10**6)
     resumed = collect_moments(rows, **options)
     assert rows.read == list(range(320, 600, 40))
-    assert_same_bits(resumed, collect_moments(Stopping(X, 10**6), transform="eigen"))
+    assert_same_bits(resumed, collect_moments(Stopping(X, 10**6), basis="eigen"))
 
 
 def test_a_finished_file_needs_no_samples(tmp_path):
@@ -105,7 +106,8 @@ def test_a_finished_file_needs_no_samples(tmp_path):
 KILLED = """
 import sys, time
 import numpy as np, sklearn
-from tensift import _checkpoint, collect_moments
+from tensift import collect_moments
+from tensift._utils import checkpoint as _checkpoint
 
 _checkpoint._SECONDS, _checkpoint._SHARE = 0, np.inf
 sklearn.set_config(working_memory=float(sys.argv[3]))
@@ -118,7 +120,7 @@ class Slow:
             time.sleep(0.1)
         return self.array[rows]
 
-collect_moments(Slow(np.load(sys.argv[1])), transform="dct", checkpoint=sys.argv[2])
+collect_moments(Slow(np.load(sys.argv[1])), basis="dct", checkpoint=sys.argv[2])
 """
 
 
@@ -141,8 +143,8 @@ def test_a_killed_process_leaves_a_file_to_go_on_from(tmp_path, file):
         process.wait()
     with np.load(kept) as held:
         assert 80 <= int(held["count"]) < 600
-    resumed = collect_moments(file, transform="dct", checkpoint=kept)
-    assert_same_bits(resumed, collect_moments(file, transform="dct"))
+    resumed = collect_moments(file, basis="dct", checkpoint=kept)
+    assert_same_bits(resumed, collect_moments(file, basis="dct"))
 
 
 def chunks_of(lengths, array=X):
@@ -164,7 +166,7 @@ def test_iterators_are_read_up_to_the_place_and_compared(tmp_path, always_write)
     whole = collect_moments(chunks_of(lengths))
     other = X.copy()
     other[119] += 1
-    with pytest.raises(ValueError, match=r"of other data.*not those that it was made from"):
+    with pytest.raises(ValueError, match=r"of other data.*samples differ from those of X"):
         collect_moments(chunks_of(lengths, other), checkpoint=kept)
     with pytest.raises(ValueError, match="ended after 60 samples"):
         collect_moments(chunks_of([30, 30], X[:60]), checkpoint=kept)
@@ -176,7 +178,7 @@ def test_iterators_are_read_up_to_the_place_and_compared(tmp_path, always_write)
 @pytest.mark.parametrize(
     "change",
     [
-        {"transform": "dct"},
+        {"basis": "dct"},
         {"orientation": 1},
         {"X": X[:500]},
         {"X": X.astype(np.float32)},
@@ -192,7 +194,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path, change):
     memory = change.pop("memory", CHUNK)
     with (
         sklearn.config_context(working_memory=memory),
-        pytest.raises(ValueError, match=r"kept.npz is of other data, other parameters"),
+        pytest.raises(ValueError, match=r"kept.npz was made with other data, other parameters"),
     ):
         collect_moments(**{"X": X, **change}, checkpoint=kept)
     assert kept.read_bytes() == before
@@ -201,13 +203,13 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path, change):
 def test_matrices_and_functions_are_known_again(tmp_path):
     matrix = np.linalg.qr(np.random.default_rng(1).normal(size=(9, 9)))[0]
     kept = tmp_path / "kept.npz"
-    first = collect_moments(X, transform=matrix, checkpoint=kept)
-    assert_same_bits(collect_moments(X, transform=matrix.copy(), checkpoint=kept), first)
-    with pytest.raises(ValueError, match="of other data, other parameters"):
-        collect_moments(X, transform=matrix.T, checkpoint=kept)
+    first = collect_moments(X, basis=matrix, checkpoint=kept)
+    assert_same_bits(collect_moments(X, basis=matrix.copy(), checkpoint=kept), first)
+    with pytest.raises(ValueError, match="with other data, other parameters"):
+        collect_moments(X, basis=matrix.T, checkpoint=kept)
     for _ in range(2):  # new functions every time
         pair = (lambda x: np.fft.fft(x), lambda x: np.fft.ifft(x))
-        collect_moments(X, transform=pair, checkpoint=tmp_path / "pair.npz")
+        collect_moments(X, basis=pair, checkpoint=tmp_path / "pair.npz")
 
 
 def test_files_that_are_none_are_refused(tmp_path):
@@ -226,7 +228,7 @@ def test_files_that_are_none_are_refused(tmp_path):
         collect_moments(X, checkpoint=tmp_path / "no such folder" / "kept.npz")
     state = np.random.RandomState(0)
     with pytest.raises(ValueError, match="random_state must be an int"):
-        collect_moments(X, transform="random", random_state=state, checkpoint=tmp_path / "r.npz")
+        collect_moments(X, basis="random", random_state=state, checkpoint=tmp_path / "r.npz")
 
 
 def test_no_more_than_a_share_of_the_time_is_spent_on_writing(tmp_path, monkeypatch):
@@ -240,16 +242,16 @@ def test_no_more_than_a_share_of_the_time_is_spent_on_writing(tmp_path, monkeypa
 def test_the_command_line_goes_on_too(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", X)
-    arguments = ["select", "x.npy", "-k", "5", "--transform", "dct", "--no-figure", "--overwrite"]
+    arguments = ["select", "x.npy", "-k", "5", "--basis", "dct", "--no-figure", "--overwrite"]
     assert main([*arguments, "--checkpoint", "kept.npz"]) == 0
-    scores = np.load("x-tensift/scores.npy")
-    expected = STPCASelector(5, transform="dct").fit(X).scores_
+    scores = np.load("x.npy-tensift/scores.npy")
+    expected = STPCASelector(5, basis="dct").fit(X).scores_
     np.testing.assert_allclose(scores, expected, atol=1e-10 * expected.max())
     assert main([*arguments, "--checkpoint", "kept.npz"]) == 0
-    assert_array_equal(np.load("x-tensift/scores.npy"), scores)
+    assert_array_equal(np.load("x.npy-tensift/scores.npy"), scores)
     np.save("x.npy", 2 * X)
     assert main([*arguments, "--checkpoint", "kept.npz"]) != 0
-    assert "kept.npz is of other data" in capsys.readouterr().err
+    assert "kept.npz was made with other data" in capsys.readouterr().err
 
 
 def test_large_samples_wait_for_others_and_go_on_to_the_same_bits(tmp_path, always_write):

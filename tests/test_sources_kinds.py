@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tensift import SPCA_PSD, SparseTensorPCA, STPCASelector, TensorPCA, collect_moments, stpca_path
+from tensift import SparseTensorPCA, STPCASelector, TensorPCA, collect_moments, stpca_path
+from tensift.rivals import SPCAPSD
 from tensift.sources import Chunks, Source, source_of
-from tensift.sources._ahead import ahead
 from tensift.sources._chunks import StoredSource
-from tensift.sources._rows import FileRows, SlicedRows
+from tensift.sources._prefetch import prefetch
+from tensift.sources._rows import FileReader, SlicingReader
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")
@@ -106,10 +107,10 @@ def test_every_kind_is_read_in_chunks_and_gives_the_fit_in_memory(stored, kind):
     assert source.dtype == np.float64
     with sklearn.config_context(working_memory=0.2):
         for transform in ("identity", "dct", "eigen"):
-            expected = STPCASelector(5, transform=transform).fit(X)
-            found = STPCASelector(5, transform=transform, n_jobs=2).fit(stored[kind])
+            expected = STPCASelector(5, basis=transform).fit(X)
+            found = STPCASelector(5, basis=transform, n_jobs=2).fit(stored[kind])
             assert_allclose(found.scores_, expected.scores_, atol=1e-10 * expected.scores_.max())
-            assert_array_equal(found.ranking_, expected.ranking_)
+            assert_array_equal(found.order_, expected.order_)
             assert found.n_samples_seen_ == 90
         assert_array_equal(found.transform(stored[kind]), expected.transform(X))
         assert found.score(stored[kind]) == pytest.approx(expected.score(X), rel=1e-10)
@@ -117,9 +118,9 @@ def test_every_kind_is_read_in_chunks_and_gives_the_fit_in_memory(stored, kind):
 
 def test_contiguous_maps_are_read_as_files(stored):
     for kind in ("memory map", "view of a map", "array on a map"):
-        assert isinstance(source_of(stored[kind]).rows, FileRows), kind
+        assert isinstance(source_of(stored[kind]).reader, FileReader), kind
     for kind in ("map in Fortran's order", "map of changes", "reversed map"):
-        assert not isinstance(source_of(stored[kind]).rows, FileRows), kind
+        assert not isinstance(source_of(stored[kind]).reader, FileReader), kind
 
 
 def test_a_generator_is_read_once():
@@ -178,21 +179,21 @@ def test_an_xarray_that_is_not_loaded_is_a_source(tmp_path):
 @given(
     lengths=st.lists(st.integers(0, 30), min_size=1, max_size=12),
     memory=st.floats(1e-3, 1),
-    transform=st.sampled_from(["identity", "dft", "haar"]),
+    basis=st.sampled_from(["identity", "dft", "haar"]),
     orientation=st.integers(0, 1),
     dtype=st.sampled_from(["f4", "f8", "i2", ">f8", "c8"]),
 )
-def test_any_chunks_give_the_same(lengths, memory, transform, orientation, dtype):
+def test_any_chunks_give_the_same(lengths, memory, basis, orientation, dtype):
     n = sum(lengths)
     if n < 2:
         return
     data = (10 * X[:n]).astype(dtype) if n <= 90 else np.tile(10 * X, (5, 1, 1))[:n].astype(dtype)
-    options = {"orientation": orientation, "transform": transform, "score": "energy"}
+    options = {"orientation": orientation, "basis": basis, "score_by": "energy"}
     expected = STPCASelector(3, **options).fit(data)
     with sklearn.config_context(working_memory=memory * 0.05 + 0.02):
         chunks = STPCASelector(3, **options).fit(iter(pieces(data, lengths)))
     with sklearn.config_context(working_memory=memory * 0.05):
-        rows = collect_moments(Lazy(data), orientation, transform)
+        rows = collect_moments(Lazy(data), orientation, basis)
     top = expected.scores_.max()
     assert_allclose(chunks.scores_, expected.scores_, atol=1e-10 * top)
     centred = data.astype(complex if dtype == "c8" else float)
@@ -230,7 +231,7 @@ def test_single_precision_is_summed_in_double(tmp_path):
 
 @pytest.mark.parametrize("kind", ["memory map", "HDF5 in chunks", "iterable"])
 def test_all_oriented_estimators_take_them(stored, kind):
-    for estimator in (TensorPCA(3), SparseTensorPCA(2, lam=0.01), SPCA_PSD(5)):
+    for estimator in (TensorPCA(3), SparseTensorPCA(2, lam=0.01), SPCAPSD(5)):
         expected = estimator.fit(X)
         scores, coordinates = expected.scores_.copy(), expected.transform(X)
         found = estimator.fit(stored[kind])
@@ -250,11 +251,11 @@ def test_partial_fit_takes_them_too(stored):
 def test_moments_stand_for_samples(stored):
     moments = collect_moments(stored["HDF5"], 1, "dct")
     before = moments.count, moments.mean.copy(), moments.gram().array.copy()
-    expected = STPCASelector(5, selection="top", orientation=1, transform="dct").fit(X)
+    expected = STPCASelector(5, selection="top", orientation=1, basis="dct").fit(X)
     for same in (
         {},
-        {"orientation": 1, "transform": "dct"},
-        {"orientation": -1, "transform": "dct"},
+        {"orientation": 1, "basis": "dct"},
+        {"orientation": -1, "basis": "dct"},
     ):
         found = STPCASelector(5, selection="top", **same).fit(moments)
         assert_allclose(found.scores_, expected.scores_, atol=1e-10 * expected.scores_.max())
@@ -264,12 +265,12 @@ def test_moments_stand_for_samples(stored):
     assert (moments.count, moments.mean.tolist()) == (before[0], before[1].tolist())
     assert_array_equal(moments.gram().array, before[2])
     pca = TensorPCA(2).fit(moments)
-    assert_allclose(pca.scores_, TensorPCA(2, orientation=1, transform="dct").fit(X).scores_)
-    for wrong in ({"orientation": 0, "transform": "dct"}, {"orientation": 1, "transform": "haar"}):
+    assert_allclose(pca.scores_, TensorPCA(2, orientation=1, basis="dct").fit(X).scores_)
+    for wrong in ({"orientation": 0, "basis": "dct"}, {"orientation": 1, "basis": "haar"}):
         with pytest.raises(ValueError, match=r"X.* is Moments"):
             STPCASelector(5, **wrong).fit(moments)
-    with pytest.raises(ValueError, match="SPCA_PSD flattens"):
-        SPCA_PSD(5).fit(moments)
+    with pytest.raises(ValueError, match="SPCAPSD flattens"):
+        SPCAPSD(5).fit(moments)
 
 
 def test_rows_take_their_shape_from_the_parameter(tmp_path):
@@ -294,7 +295,7 @@ def test_chunks_follow_those_that_are_stored_and_the_memory_allowed(tmp_path):
 def test_one_chunk_is_read_ahead_and_no_more():
     lazy = Lazy(X)
     with sklearn.config_context(working_memory=32 * 10 * 30 * 8 / 2**20):
-        chunks = ahead(StoredSource(SlicedRows(lazy)).chunks())
+        chunks = prefetch(StoredSource(SlicingReader(lazy)).chunks())
         for number in range(3):
             next(chunks)
             for _ in range(200):
@@ -322,9 +323,9 @@ def test_a_generator_may_fill_the_same_array_again():
 
 
 def test_progress_in_bytes_is_shown(tmp_path, capsys, monkeypatch):
-    from tensift import _progress
+    from tensift._utils import progress
 
-    monkeypatch.setattr(_progress.time, "monotonic", iter(np.arange(0.0, 1e4)).__next__)
+    monkeypatch.setattr(progress.time, "monotonic", iter(np.arange(0.0, 1e4)).__next__)
     with sklearn.config_context(working_memory=32 * 9 * 240 / 2**20):
         collect_moments(mapped(tmp_path / "x.npy", X), verbose=True)
     lines = capsys.readouterr().err.splitlines()
@@ -351,20 +352,20 @@ def test_values_that_cannot_be_used_are_located(value, what, transform):
         sklearn.config_context(working_memory=32 * 10 * 240 / 2**20),
         pytest.raises(ValueError, match=rf"X contains .*{what}.*sample 37 .*samples 30 to 39"),
     ):
-        STPCASelector(5, transform=transform).fit(Lazy(spoilt(value)))
+        STPCASelector(5, basis=transform).fit(Lazy(spoilt(value)))
 
 
 @pytest.mark.parametrize(
     ("chunks", "message"),
     [
-        ([], "gave no chunk"),
+        ([], "yielded no chunk"),
         ([X, X[:, :5]], r"chunk 1 of X has samples of shape \(5, 5\).*\(6, 5\)"),
         ([X, X + 1j], "chunk 1 of X is complex"),
         ([X, X.astype(str)], "chunk 1 of X: .*not numeric"),
         ([X.astype(object)], "chunk 0 of X: .*not numeric"),
         ([X, (X, 1)], "chunk 1 of X is a tuple"),
         ([X, "text"], "chunk 1 of X is a str"),
-        ([X, [[1, 2], [3]]], "chunk 1 of X is no array"),
+        ([X, [[1, 2], [3]]], "chunk 1 of X is not an array"),
         ([X, np.ma.masked_greater(X, 3)], "chunk 1 of X has masked"),
         ([X[0]], r"shape \(5,\)|1 sample|constant|chunk"),
         ([X[:1]], "1 sample seen"),
@@ -385,7 +386,7 @@ def test_chunks_that_do_not_fit_are_refused(chunks, message):
     ("array", "message"),
     [
         (X.astype(str), "not numeric"),
-        (np.zeros(5), "first axis of two"),
+        (np.zeros(5), "at least two axes"),
         (np.zeros((0, 3, 2)), "no samples"),
         (np.zeros((5, 0)), "length zero"),
         (X.reshape(90, -1) + 1j, "Complex data not supported"),
@@ -398,7 +399,7 @@ def test_stored_arrays_that_hold_no_samples_are_refused(array, message):
 
 def test_an_iterator_cannot_be_read_twice():
     with pytest.raises(ValueError, match=r"reads the samples twice.*tensift\.sources\.Chunks"):
-        STPCASelector(5, transform="eigen").fit(iter([X]))
+        STPCASelector(5, basis="eigen").fit(iter([X]))
     used = iter([X])
     selector = STPCASelector(5).fit(used)
     with pytest.raises(ValueError, match="read before"):

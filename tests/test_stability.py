@@ -11,14 +11,9 @@ import numpy as np
 import pytest
 from sklearn.feature_selection import VarianceThreshold
 
-from tensift import (
-    LaplacianScore,
-    RandomSelector,
-    STPCASelector,
-    VarianceSelector,
-    stability_selection,
-)
+from tensift import ExactSolver, STPCASelector, stability_selection
 from tensift.datasets import load_digits
+from tensift.rivals import LaplacianScore, RandomSelector, VarianceSelector
 from tensift.stability import StabilitySelection
 from tensift.stability._resamples import Resampling
 
@@ -71,13 +66,13 @@ def test_resamples_of_a_rival_are_plain_fits(digits, kind):
 
 @pytest.mark.parametrize("solver", ["paper", "exact"])
 def test_resamples_of_stpca_are_plain_fits_at_the_penalties_of_all_samples(digits, solver):
-    selector = STPCASelector(15, solver=solver, orientation=1, transform="dct")
+    selector = STPCASelector(15, solver=solver, orientation=1, basis="dct")
     found = stability_selection(selector, digits, n_resamples=4)
-    on_all = STPCASelector(15, solver=solver, orientation=1, transform="dct").fit(digits)
+    on_all = STPCASelector(15, solver=solver, orientation=1, basis="dct").fit(digits)
     scaled = digits / np.abs(digits).max()
     share = 100 / 201
     parameters = {"lam": on_all.lam_ * share, "eta": on_all.eta_ * share, "scale": None}
-    parameters |= {"solver": solver, "orientation": 1, "transform": "dct"}
+    parameters |= {"solver": solver, "orientation": 1, "basis": "dct"}
     expected = brute_force(lambda place: STPCASelector(15, **parameters), scaled, 4)
     np.testing.assert_array_equal(found.supports, expected)
     np.testing.assert_array_equal(found.estimator.scores_, on_all.scores_)
@@ -85,7 +80,7 @@ def test_resamples_of_stpca_are_plain_fits_at_the_penalties_of_all_samples(digit
 
 def test_half_of_the_penalties_suit_half_of_the_samples(digits):
     # Every sample twice: twice the Gram matrices, which twice the penalties answer.
-    setting = {"solver": "exact", "scale": None, "tol": 1e-8}
+    setting = {"solver": ExactSolver(tol=1e-8), "scale": None}
     data = digits / 16
     once = STPCASelector(15, lam=2.0, eta=2.0, **setting).fit(data)
     twice = STPCASelector(15, lam=4.0, eta=4.0, **setting).fit(np.concatenate([data, data]))
@@ -95,7 +90,7 @@ def test_half_of_the_penalties_suit_half_of_the_samples(digits):
 
 
 def test_what_is_chosen_is_chosen_on_all_samples(digits):
-    selector = STPCASelector(0.2, penalty="relative", lam=0.05, eta=0.05)
+    selector = STPCASelector(0.2, penalty_units="relative", lam=0.05, eta=0.05)
     found = stability_selection(selector, digits, n_resamples=4)
     assert np.all(found.supports.sum(axis=1) == round(0.2 * 64))
     wider = stability_selection(selector, digits, n_resamples=4, n_features_to_select=30)
@@ -200,10 +195,10 @@ def test_words():
     assert "keeps 1 to 5 of 6 features on each of 20 half-samples; 3 are kept by 75%" in text
     assert "fair to good" in text or "poor" in text
     assert text.endswith("2 of 20 resamples: oh")
-    assert "says nothing" in text
+    assert "too high to be useful" in text
     none = str(made([[0.5, 0.5, 0.5]]))
     assert "0 are kept by 75%" in none
-    assert "leaves no choice" in str(made([[1.0, 1.0]]))
+    assert "Stability is undefined" in str(made([[1.0, 1.0]]))
     assert "3 of 6 features" in repr(made([[0.5, 1.0, 0.75], [0.7, 0.75, 0.0]]))
 
 
@@ -296,15 +291,15 @@ def test_progress_is_shown(digits, capsys, monkeypatch):
     [
         ({"X": np.ones((1, 3, 3))}, "X has 1 sample"),
         ({"X": np.ones((3, 3, 3))}, "resampling needs at least 4"),
-        ({"X": np.full((9, 3, 3), np.nan)}, "X holds NaN"),
-        ({"X": np.array(["a", "b"])}, "X must be numbers"),
-        ({"n_resamples": 1}, "n_resamples must be an integer, at least 2; got 1"),
-        ({"n_resamples": 3}, "come in pairs"),
+        ({"X": np.full((9, 3, 3), np.nan)}, "X contains NaN"),
+        ({"X": np.array(["a", "b"])}, "X must contain numbers"),
+        ({"n_resamples": 1}, "n_resamples must be an integer of at least 2; got 1"),
+        ({"n_resamples": 3}, "drawn in pairs"),
         ({"n_resamples": 2.5}, "n_resamples must be an integer"),
         ({"threshold": 0.5}, "threshold must be a share"),
         ({"threshold": 1.1}, "threshold must be a share"),
         ({"resampling": "jackknife"}, "resampling must be 'half' or 'bootstrap'"),
-        ({"random_state": -1}, "random_state must be an integer, at least 0"),
+        ({"random_state": -1}, "random_state must be an integer of at least 0"),
         ({"estimator": VarianceThreshold(), "n_features_to_select": 3}, "has no such parameter"),
         ({"store": "."}, "cannot read"),
     ],
@@ -387,10 +382,10 @@ def test_report_refuses_what_does_not_belong(digits):
     from tensift.report import make_report
 
     selector = STPCASelector(20).fit(digits)
-    with pytest.raises(TypeError, match="stability must be what stability_selection returns"):
+    with pytest.raises(TypeError, match="stability must be a result of stability_selection"):
         make_report(selector, digits, stability={})
     other = stability_selection(VarianceSelector(3, feature_mode=0), digits, n_resamples=2)
-    with pytest.raises(ValueError, match=r"stability is of features \(8,\)"):
+    with pytest.raises(ValueError, match=r"stability has features of shape \(8,\)"):
         make_report(selector, digits, stability=other)
 
 
@@ -423,4 +418,4 @@ def test_commands(digits, tmp_path, monkeypatch, capsys):
     np.save("few.npy", digits[:3])
     assert main(["select", "few.npy", "-k", "20", "--stability", "2"]) == 1
     assert "resampling needs at least 4" in capsys.readouterr().err
-    assert not (tmp_path / "few-tensift").exists()
+    assert not (tmp_path / "few.npy-tensift").exists()

@@ -13,14 +13,14 @@ SCRIPT = """
 import json, sys
 import numpy as np, sklearn
 from pathlib import Path
-from tensift import STPCASelector, collect_moments
+from tensift import PaperSolver, STPCASelector, collect_moments
 
 def status(name):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
 
 kind, path, memory = sys.argv[1], sys.argv[2], float(sys.argv[3])
-settings = {"lam": 10, "eta": 10, "max_iter": 3, "selection": sys.argv[4]}
+settings = {"lam": 10, "eta": 10, "solver": PaperSolver(max_iter=3), "selection": sys.argv[4]}
 STPCASelector(5).fit(np.random.default_rng(0).normal(size=(50, 8, 8)))  # loads what a fit loads
 sklearn.set_config(working_memory=memory)
 X = np.load(path, mmap_mode="r")

@@ -7,8 +7,9 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tensift import SPCA_PSD, STPCASelector, TensorPCA, stpca_path
-from tensift.base._passes import MomentsInPasses, passes_for
+from tensift import STPCASelector, TensorPCA, stpca_path
+from tensift.moments._in_passes import MomentsInPasses, passes_for
+from tensift.rivals import SPCAPSD
 from tensift.sources import Chunks
 
 X = np.random.default_rng(0).normal(size=(60, 14, 12)) * np.linspace(0.05, 2, 12) + 1
@@ -36,11 +37,11 @@ def in_blocks(n_slices):
     "options",
     [
         {},
-        {"transform": "dct", "orientation": 1},
-        {"transform": "dft", "score": "energy"},
-        {"transform": "eigen", "feature_mode": 0},
+        {"basis": "dct", "orientation": 1},
+        {"basis": "dft", "score_by": "energy"},
+        {"basis": "eigen", "feature_mode": 0},
         {"solver": "exact", "lam": 0.5, "eta": 0.5},
-        {"solver": "exact", "penalty": "relative", "lam": 0.02, "eta": 0.02},
+        {"solver": "exact", "penalty_units": "relative", "lam": 0.02, "eta": 0.02},
     ],
     ids=str,
 )
@@ -53,7 +54,7 @@ def test_the_same_results_as_in_memory(options):
         assert isinstance(found._moments, MomentsInPasses)
         scores = expected.scores_
         assert_allclose(found.scores_, scores, atol=1e-10 * scores.max())
-        assert_array_equal(found.ranking_, expected.ranking_)
+        assert_array_equal(found.order_, expected.order_)
         assert_allclose(found.objective_, expected.objective_, rtol=1e-10)
         assert_array_equal(found.n_iter_, expected.n_iter_)
         assert found.lam_ == pytest.approx(expected.lam_, rel=1e-12)
@@ -66,7 +67,7 @@ def test_one_pass_for_every_block():
     for n_slices, passes in [(12, 1), (6, 2), (5, 3), (1, 12)]:
         data = Counted(X)
         with in_blocks(n_slices):
-            STPCASelector(10, lam=10, eta=10).fit(data)
+            STPCASelector(10, lam=10, eta=10, solver="paper").fit(data)
         assert data.passes == passes
 
 
@@ -76,18 +77,18 @@ def test_zeros_of_the_exact_solver_are_ordered_as_in_memory_and_said_to_cost_pas
     assert np.count_nonzero(expected.scores_ == 0) > 10
     with in_blocks(5), pytest.warns(UserWarning, match=r"\d+ features have a score of zero.*again"):
         found = STPCASelector(10, **options).fit(Counted(X))
-    assert_array_equal(found.ranking_, expected.ranking_)
+    assert_array_equal(found.order_, expected.order_)
 
 
 def test_operators_are_refused_with_the_reason():
     with in_blocks(5):
-        found = STPCASelector(10).fit(Counted(X))
+        found = STPCASelector(10, lam=10, eta=10, solver="paper").fit(Counted(X))
     assert not hasattr(found, "operators_")
     with pytest.raises(AttributeError, match=r"operators_ not kept.*working_memory"):
         found.operators_  # noqa: B018
     with pytest.raises(ValueError, match=r"operators not kept.*working_memory"):
         found.score(X)
-    with pytest.raises(ValueError, match="begin anew with a clone"):
+    with pytest.raises(ValueError, match="start again with a clone"):
         found.partial_fit(X)
     loaded = pickle.loads(pickle.dumps(found))
     assert_array_equal(loaded.scores_, found.scores_)
@@ -97,11 +98,11 @@ def test_operators_are_refused_with_the_reason():
 
 @pytest.mark.filterwarnings("default:the Gram matrices of X take:UserWarning")
 def test_more_passes_are_never_silent():
-    with in_blocks(5), pytest.warns(UserWarning, match=r"3 blocks, a pass .* working_memory to 1"):
-        STPCASelector(10).fit(Counted(X))
-    with in_blocks(5), pytest.warns(UserWarning, match="X can be read once"):
-        found = STPCASelector(10).fit(iter([X]))
-    expected = STPCASelector(10).fit(X)
+    with in_blocks(5), pytest.warns(UserWarning, match=r"3 blocks, with one pass .* working_memory to 1"):
+        STPCASelector(10, lam=10, eta=10, solver="paper").fit(Counted(X))
+    with in_blocks(5), pytest.warns(UserWarning, match="X can be read only once"):
+        found = STPCASelector(10, lam=10, eta=10, solver="paper").fit(iter([X]))
+    expected = STPCASelector(10, lam=10, eta=10, solver="paper").fit(X)
     assert_allclose(found.operators_, expected.operators_, atol=1e-10)
 
 
@@ -136,17 +137,17 @@ def test_fewer_samples_than_features_of_a_slice():
 
 def test_arrays_in_memory_may_take_their_own_size_again():
     with in_blocks(5):
-        assert STPCASelector(10).fit(X).operators_.shape == (12, 14, 14)
-        few = STPCASelector(10).fit(X[:20])
+        assert STPCASelector(10, lam=10, eta=10, solver="paper").fit(X).operators_.shape == (12, 14, 14)
+        few = STPCASelector(10, lam=10, eta=10, solver="paper").fit(X[:20])
     assert len(few._moments.blocks) > 1
-    expected = STPCASelector(10).fit(X[:20])
+    expected = STPCASelector(10, lam=10, eta=10, solver="paper").fit(X[:20])
     assert_allclose(few.scores_, expected.scores_, atol=1e-10 * expected.scores_.max())
 
 
 def test_who_cannot_solve_in_blocks_does_as_ever():
     with sklearn.config_context(working_memory=1e-3):
         assert TensorPCA(2).fit(X).components_.shape[1:] == (14, 12)
-        assert SPCA_PSD(2).fit(X).operators_.shape == (1, 168, 168)
+        assert SPCAPSD(2, solver="exact").fit(X).operators_.shape == (1, 168, 168)
 
 
 def test_blocks_cover_all_slices_evenly():

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from tensift._tables import to_csv, to_markdown
+from tensift._utils.tables import to_csv, to_markdown
 
 ROWS = [
     {"name": "a|b", "value": 1 / 3, "note": None},

@@ -11,10 +11,11 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from tensift import STPCASelector, TensorPCA, collect_moments, stpca_path
-from tensift._namespace import is_device_array, to_numpy
-from tensift.base import OrientedEstimator, thinned
-from tensift.sources import Chunks, _thinned
-from tensift.sources._thinned import ThinnedSamples, most_rows, stride_of
+from tensift._utils.namespace import is_device_array, to_numpy
+from tensift.moments import OrientedEstimator
+from tensift.sources import Chunks, even_subsample
+from tensift.sources import _even_subsample
+from tensift.sources._even_subsample import EvenSubsample, most_rows, stride_of
 
 N = 150
 X = np.random.default_rng(0).normal(size=(N, 6, 5)) + 3
@@ -25,27 +26,27 @@ class Looks(OrientedEstimator):
 
     _takes_device_arrays = True
     _solves_in_passes = True
-    _results = ("rows_",)
 
-    def __init__(self, wanted=True, transform="identity", feature_shape=None):
+    def __init__(self, wanted=True, basis="identity", feature_shape=None):
         self.wanted = wanted
-        self.transform = transform
+        self.basis = basis
         self.feature_shape = feature_shape
         self.orientation = 0
         self.random_state = None
 
-    def _wants_rows(self):
+    def _needs_subsample(self):
         return self.wanted
 
     def _solve(self, samples):
-        self.rows_ = self._rows(samples)
+        kept = self._moments.subsample
+        self.rows_ = None if kept is None else kept.rows()
 
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     """At most 20 rows, so that small data are thinned."""
-    monkeypatch.setattr(_thinned, "_FEWEST", 1)
-    monkeypatch.setattr(_thinned, "_MOST", 20)
+    monkeypatch.setattr(_even_subsample, "_FEWEST", 1)
+    monkeypatch.setattr(_even_subsample, "_MOST", 20)
 
 
 EXPECTED = X[::8]  # 150 / 8 are 19 rows; 150 / 4 would be 38
@@ -68,20 +69,20 @@ def test_how_many_are_kept(monkeypatch, d, most):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, np.complex64, bool])
 def test_rows_of_arrays_are_in_double_precision(dtype):
     samples = X.astype(dtype)
-    found = thinned(samples)
+    found = even_subsample(samples)
     assert found.dtype == (np.complex128 if dtype == np.complex64 else np.float64)
     assert_array_equal(found, samples[::8])
 
 
 def test_few_samples_are_not_copied():
-    assert np.may_share_memory(thinned(X[:20]), X)
+    assert np.may_share_memory(even_subsample(X[:20]), X)
 
 
 @settings(max_examples=60, deadline=None)
 @given(lengths=st.lists(st.integers(0, 60), min_size=1, max_size=12), as_rows=st.booleans())
 def test_any_chunking_keeps_the_same(lengths, as_rows):
     samples = np.random.default_rng(1).normal(size=(sum(lengths), 3, 2)).astype(np.float32)
-    kept = ThinnedSamples((3, 2))
+    kept = EvenSubsample((3, 2))
     start = 0
     for length in lengths:
         chunk = samples[start : start + length].copy()
@@ -90,7 +91,7 @@ def test_any_chunking_keeps_the_same(lengths, as_rows):
         start += length
     assert kept.count == len(samples)
     if len(samples):
-        assert_array_equal(kept.rows(), thinned(samples))
+        assert_array_equal(kept.rows(), even_subsample(samples))
 
 
 # Samples that are not in memory
@@ -168,7 +169,6 @@ def test_every_kind_gives_the_same_rows(kind, memory, tmp_path):
         fitted = Looks(feature_shape=shape).fit(KINDS[kind](tmp_path))
         assert fitted.rows_.dtype == np.float64
         assert_array_equal(fitted.rows_, expected)
-        assert fitted._thinned is None
         (tmp_path / "more").mkdir()
         more = Looks(feature_shape=shape)
         more.partial_fit(X[:5].astype(expected.dtype))
@@ -252,14 +252,14 @@ def test_samples_are_read_once():
 def test_gram_matrices_in_blocks(tmp_path):
     with (
         sklearn.config_context(working_memory=0.002),
-        pytest.warns(UserWarning, match="blocks, a pass over X each"),
+        pytest.warns(UserWarning, match="blocks, with one pass over X for each"),
     ):
         fitted = Looks().fit(mapped(tmp_path))
     assert_array_equal(fitted.rows_, EXPECTED)
 
 
 def test_a_transform_made_of_the_samples_does_not_count_them_twice(tmp_path):
-    assert_array_equal(Looks(transform="eigen").fit(mapped(tmp_path)).rows_, EXPECTED)
+    assert_array_equal(Looks(basis="eigen").fit(mapped(tmp_path)).rows_, EXPECTED)
 
 
 def test_nothing_is_kept_where_nothing_is_wanted(tmp_path, monkeypatch):
@@ -267,35 +267,37 @@ def test_nothing_is_kept_where_nothing_is_wanted(tmp_path, monkeypatch):
         raise AssertionError
 
     for name in ("add", "add_rows"):
-        monkeypatch.setattr(ThinnedSamples, name, fail)
+        monkeypatch.setattr(EvenSubsample, name, fail)
     for samples in (mapped(tmp_path), generated(), dask_array(), unknown_lengths()):
         assert Looks(wanted=False).fit(samples).rows_ is None
     assert Looks(wanted=False).partial_fit(X).rows_ is None
     for estimator in (TensorPCA(2), STPCASelector(5, selection="top", lam=1, eta=1)):
         estimator.fit(mapped(tmp_path))
     stpca_path(mapped(tmp_path), [1.0], [1.0])
-    collect_moments(mapped(tmp_path))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "single" not in kind])
 def test_a_selector_chooses_the_same_features(kind, tmp_path):
     shape = (6, 5) if kind == "Dask of rows" else None
     selector = STPCASelector(9, selection="diverse", lam=1, eta=1, feature_shape=shape)
-    expected = clone(selector).fit(X).ranking_
-    assert_array_equal(selector.fit(KINDS[kind](tmp_path)).ranking_, expected)
+    expected = clone(selector).fit(X).order_
+    assert_array_equal(selector.fit(KINDS[kind](tmp_path)).order_, expected)
     streamed = clone(selector)
     for chunk in generated(31):
         streamed.partial_fit(chunk)
-    assert_array_equal(streamed.ranking_, expected)
+    assert_array_equal(streamed.order_, expected)
 
 
 # Samples that come bit by bit
 
 
 def test_only_moments_have_no_rows():
-    assert Looks().fit(collect_moments(X)).rows_ is None
-    assert Looks().fit(collect_moments(X)).partial_fit(X).rows_ is None
-    assert Looks().fit(X).partial_fit(X).rows_ is None
+    assert_array_equal(Looks().fit(collect_moments(X)).rows_, EXPECTED)
+    twice = Looks().fit(collect_moments(X)).partial_fit(X)
+    assert_array_equal(twice.rows_, np.concatenate([X, X])[::16])
+    merged = collect_moments(X[:40]).merge(collect_moments(X[40:]))
+    assert Looks().fit(merged).rows_ is None
+    assert_array_equal(Looks().fit(X).partial_fit(X).rows_, np.concatenate([X, X])[::16])
 
 
 def test_rows_of_some_samples_only_are_none():
@@ -343,10 +345,10 @@ def test_rows_stay_on_the_device(library, dtype):
     xp = pytest.importorskip(library)
     on_host = (10 * X).astype(dtype)
     samples = xp.asarray(on_host)
-    kept = ThinnedSamples((6, 5))
+    kept = EvenSubsample((6, 5))
     for start, stop in [(0, 7), (7, 8), (8, 100), (100, 101), (101, N)]:
         kept.add(xp.reshape(samples[start:stop, ...], (stop - start, 30)))
-    for rows in (thinned(samples), kept.rows()):
+    for rows in (even_subsample(samples), kept.rows()):
         assert is_device_array(rows)
         assert rows.dtype == samples.dtype or dtype == np.int32
         assert "float" in str(rows.dtype) or dtype == np.complex64
@@ -361,3 +363,21 @@ def test_fits_on_a_device():
     looks = Looks().partial_fit(samples[:7]).partial_fit(samples[7:])
     assert is_device_array(looks.rows_)
     assert_array_equal(to_numpy(looks.rows_), EXPECTED)
+
+
+def test_every_way_in_selects_the_same_features(tmp_path):
+    """Moments and checkpoints carry the samples that selection looks at."""
+    selector = STPCASelector(9, lam=0.5, eta=0.5)
+    expected = clone(selector).fit(X)
+    assert_array_equal(clone(selector).fit(collect_moments(X)).order_[:9], expected.order_[:9])
+    file = tmp_path / "kept.npz"
+    for _ in range(2):  # the second time from the file alone
+        moments = collect_moments(X, checkpoint=file)
+        assert_array_equal(clone(selector).fit(moments).order_, expected.order_)
+        assert_array_equal(moments.subsample.rows(), EXPECTED)
+    loaded = pickle.loads(pickle.dumps(moments))
+    assert_array_equal(clone(selector).fit(loaded).order_, expected.order_)
+    on_dask = clone(selector).fit(collect_moments(dask_array()))
+    assert_array_equal(on_dask.order_[:9], expected.order_[:9])
+    auto = STPCASelector("auto", lam=0.5, eta=0.5)
+    assert clone(auto).fit(moments).n_features_ == auto.fit(X).n_features_

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from tensift.selectors import rank_features
+from tensift.selection import rank_features
 
 levels = st.integers(0, 3).map(float)
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)

@@ -38,7 +38,7 @@ def test_any_chunking_equals_fit(n, shape, spec, orientation, is_complex, cuts, 
     X = 0.5 + rng.normal(size=(n, *shape)) * rng.uniform(0.2, 1, size=shape)
     if is_complex and len(shape) > 1:
         X = X + 1j * rng.normal(size=X.shape)
-    params = {"transform": spec, "orientation": orientation % len(shape), "score": "energy"}
+    params = {"basis": spec, "orientation": orientation % len(shape), "score_by": "energy"}
     whole = STPCASelector(1, lam=0.3, eta=0.2, **params).fit(X)
     parts = STPCASelector(1, lam=0.3, eta=0.2, **params)
     for chunk in chunked(X, cuts):
@@ -56,7 +56,7 @@ def test_single_samples_equal_fit(n):
     assert_same_fit(parts, STPCASelector(3, lam=0.3, eta=0.2).fit(X))
 
 
-def test_slices_are_solved_when_a_result_is_read_and_once(monkeypatch):
+def test_slices_are_solved_after_every_chunk_or_when_asked(monkeypatch):
     solved = []
     original = STPCASelector._solve
 
@@ -68,22 +68,27 @@ def test_slices_are_solved_when_a_result_is_read_and_once(monkeypatch):
     X = np.random.default_rng(1).normal(size=(20, 4, 3))
     selector = STPCASelector(3, lam=0.3, eta=0.2)
     for chunk in np.split(X, 4):
-        selector.partial_fit(chunk)
+        selector.partial_fit(chunk, solve=False)
+    assert not hasattr(selector, "scores_")
+    with pytest.raises(AttributeError, match=r"call solve\(\) to compute results"):
+        selector.transform(X)
     assert solved == []
-    assert "scores_" not in vars(selector)
-    for name in ("scores_", "ranking_", "operators_", "objective_path_"):
+    selector.solve()
+    for name in ("scores_", "order_", "operators_", "objective_path_"):
         getattr(selector, name)
     selector.transform(X)
     assert len(solved) == 1
     selector.partial_fit(X)
-    assert len(solved) == 1
     selector.get_support()
     assert len(solved) == 2
+    selector.partial_fit(X, solve=False)
+    assert not hasattr(selector, "operators_")
+    assert STPCASelector(3).partial_fit(X[:1]).n_samples_seen_ == 1  # too few to solve
 
 
 @pytest.mark.parametrize(
     "read",
-    ["scores_", "ranking_", "operators_", "objective_", "objective_path_", "n_iter_"],
+    ["scores_", "order_", "operators_", "objective_", "objective_path_", "n_iter_"],
 )
 def test_any_result_can_be_the_first_one_read(read):
     X = np.random.default_rng(2).normal(size=(20, 4, 3))
@@ -142,7 +147,7 @@ def test_real_chunks_after_complex_ones_are_complex_numbers():
 
 def test_the_random_transform_stays_the_same_between_chunks():
     X = np.random.default_rng(8).normal(size=(20, 4, 3))
-    params = {"transform": "random", "random_state": 5, "lam": 0.3, "eta": 0.2}
+    params = {"basis": "random", "random_state": 5, "lam": 0.3, "eta": 0.2}
     parts = STPCASelector(3, **params).partial_fit(X[:10]).partial_fit(X[10:])
     assert_same_fit(parts, STPCASelector(3, **params).fit(X))
 
@@ -152,6 +157,6 @@ def test_eigen_transform_can_be_streamed_as_a_matrix():
 
     X = np.random.default_rng(9).normal(size=(20, 4, 3))
     matrix = make_transform("eigen", 3, data=X, axis=2).matrix
-    parts = STPCASelector(3, transform=matrix, lam=0.3, eta=0.2)
+    parts = STPCASelector(3, basis=matrix, lam=0.3, eta=0.2)
     parts.partial_fit(X[:10]).partial_fit(X[10:])
-    assert_same_fit(parts, STPCASelector(3, transform="eigen", lam=0.3, eta=0.2).fit(X))
+    assert_same_fit(parts, STPCASelector(3, basis="eigen", lam=0.3, eta=0.2).fit(X))

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tensift.algebra import make_transforms
-from tensift.gram import GramTensor, Moments, Orientation
+from tensift.moments import GramTensor, Moments, Orientation
 
 SHAPES = [(5,), (4, 3), (3, 4, 2), (2, 3, 2, 2)]
 PLACES = [(shape, mode) for shape in SHAPES for mode in range(len(shape))]

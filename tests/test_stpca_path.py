@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import tensift
-from tensift import SelectionPath, STPCASelector, stpca_path
+from tensift import ExactSolver, PaperSolver, SelectionPath, STPCASelector, stpca_path
 from tensift.algebra import make_transforms
-from tensift.gram import GramTensor, Moments, Orientation
+from tensift.moments import GramTensor, Moments, Orientation
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 5, 6)) * RNG.uniform(0.2, 1, (5, 6)) + RNG.normal(size=(30, 1, 6))
@@ -33,22 +33,24 @@ def cells(path):
     "params",
     [
         {},
-        {"transform": "dct", "orientation": 1},
-        {"transform": "dft", "score": "energy"},
-        {"feature_mode": 0, "convention": "paper"},
-        {"scale": None, "feature_mode": -1, "score": "energy"},
-        {"stopping": "relative", "tol": 1e-4},
-        {"max_iter": 2, "transform": "random", "random_state": 3},
+        {"basis": "dct", "orientation": 1},
+        {"basis": "dft", "score_by": "energy"},
+        {"feature_mode": 0, "solver": PaperSolver(convention="paper")},
+        {"scale": None, "feature_mode": -1, "score_by": "energy"},
+        {"solver": PaperSolver(stopping="relative", tol=1e-4)},
+        {"solver": PaperSolver(max_iter=2), "basis": "random", "random_state": 3},
     ],
     ids=str,
 )
 @pytest.mark.parametrize("n", [30, 4], ids=["n>q", "n<q"])
+@pytest.mark.filterwarnings("ignore:.*did not reach tol:sklearn.exceptions.ConvergenceWarning")
 def test_with_the_papers_solver_cells_are_fits_to_the_bit(params, n):
-    path = stpca_path(X[:n], LAMS, ETAS, solver="paper", **params)
+    params = {"solver": "paper", **params}
+    path = stpca_path(X[:n], LAMS, ETAS, **params)
     assert_array_equal(path.lams, LAMS)
     assert_array_equal(path.etas, ETAS)
     for cell, penalties in cells(path):
-        fitted = STPCASelector(1, solver="paper", **penalties, **params).fit(X[:n])
+        fitted = STPCASelector(1, **penalties, **params).fit(X[:n])
         assert_array_equal(path.scores[cell], fitted.scores_)
         assert_array_equal(path.objective[cell], fitted.objective_)
         assert_array_equal(path.n_iter[cell], fitted.n_iter_)
@@ -59,11 +61,11 @@ def test_blocks_are_those_of_a_fit():
     """Slices solved in other company differ by rounding."""
     X = np.random.default_rng(0).normal(size=(300, 200, 5)) * np.linspace(0.1, 1, 200)[:, None]
     path = stpca_path(X, [1.0], [1.0], solver="paper")
-    fitted = STPCASelector(1, lam=1.0, eta=1.0).fit(X)
+    fitted = STPCASelector(1, lam=1.0, eta=1.0, solver="paper").fit(X)
     assert_array_equal(path.scores[0, 0], fitted.scores_)
 
 
-@pytest.mark.parametrize("params", [{}, {"transform": "dft", "score": "energy"}], ids=str)
+@pytest.mark.parametrize("params", [{}, {"basis": "dft", "score_by": "energy"}], ids=str)
 def test_with_the_exact_solver_cells_and_fits_prove_one_another(params):
     path = stpca_path(X, LAMS, ETAS, **params)
     assert path.converged.all()
@@ -109,7 +111,7 @@ def test_moments_of_a_stream_are_as_good_as_samples(solver):
     moments = Moments(orientation).update(X[:7]).update(X[7:])
     params = {"solver": solver, "feature_mode": 0}
     streamed = stpca_path(moments, LAMS, ETAS, **params)
-    whole = stpca_path(X, LAMS, ETAS, orientation=1, transform="dct", **params)
+    whole = stpca_path(X, LAMS, ETAS, orientation=1, basis="dct", **params)
     assert_allclose(streamed.scores, whole.scores, atol=1e-4)
     assert_allclose(streamed.spread, whole.spread)
 
@@ -187,7 +189,7 @@ def test_files_that_are_no_paths_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*path\.npz"):
         SelectionPath.load(file)
     np.savez(file, scores=path.scores)
-    with pytest.raises(ValueError, match=r"path\.npz is damaged, or no file of tensift's"):
+    with pytest.raises(ValueError, match=r"path\.npz is damaged, or not a file of tensift"):
         SelectionPath.load(file)
     path.save(file)
     arrays = dict(np.load(file))
@@ -220,7 +222,7 @@ def test_a_checkpoint_is_gone_on_from_and_refused_for_other_parameters(tmp_path,
         raise AssertionError("solved again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(tensift.selectors._slice_solver, "solve_exact_block", never)
+        patch.setattr(tensift.solvers._settings, "solve_exact_block", never)
         again = stpca_path(X, LAMS, ETAS, checkpoint=file, n_jobs=2, verbose=True)
     assert_array_equal(again.scores, first.scores)
     assert_array_equal(again.dual_gap, first.dual_gap)
@@ -229,31 +231,31 @@ def test_a_checkpoint_is_gone_on_from_and_refused_for_other_parameters(tmp_path,
         {"lams": [1.0]},
         {"etas": ETAS[::-1]},
         {"solver": "paper"},
-        {"tol": 1e-5},
-        {"max_iter": 999},
-        {"transform": "dct"},
+        {"solver": ExactSolver(tol=1e-5)},
+        {"solver": ExactSolver(max_iter=999)},
+        {"basis": "dct"},
         {"orientation": 1},
         {"scale": None},
-        {"score": "energy"},
+        {"score_by": "energy"},
         {"feature_mode": 0},
-        {"convention": "paper"},
+        {"solver": PaperSolver(convention="paper")},
     ):
         call = {"X": X, "lams": LAMS, "etas": ETAS, **params}
-        with pytest.raises(ValueError, match="is of other data"):
+        with pytest.raises(ValueError, match="was made with other data"):
             stpca_path(checkpoint=file, **call)
     with monkeypatch.context() as patch:
-        patch.setattr(tensift.selectors._path, "__version__", "99.0")
+        patch.setattr(tensift.stpca._path, "__version__", "99.0")
         with pytest.raises(ValueError, match="another version of tensift"):
             stpca_path(X, LAMS, ETAS, checkpoint=file)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupted_path_ends_with_the_same_bits(tmp_path, monkeypatch, jobs):
-    monkeypatch.setattr(tensift.solvers._workers, "_BLOCK_ELEMENTS", 75)
+    monkeypatch.setattr(tensift.moments._slice_blocks, "BLOCK_ELEMENTS", 75)
     file = tmp_path / "checkpoint.npz"
-    params = {"transform": "dft", "score": "energy", "penalty": "relative"}
+    params = {"basis": "dft", "score_by": "energy", "penalty_units": "relative"}
     whole = stpca_path(X, **params)
-    solve, calls = tensift.selectors._slice_solver.solve_exact_block, itertools.count(1)
+    solve, calls = tensift.solvers._settings.solve_exact_block, itertools.count(1)
 
     def interrupted(*args, **kwargs):
         if next(calls) == 23:
@@ -261,7 +263,7 @@ def test_an_interrupted_path_ends_with_the_same_bits(tmp_path, monkeypatch, jobs
         return solve(*args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tensift.selectors._slice_solver, "solve_exact_block", interrupted)
+        patch.setattr(tensift.solvers._settings, "solve_exact_block", interrupted)
         with pytest.raises(KeyboardInterrupt):
             stpca_path(X, checkpoint=file, n_jobs=jobs, **params)
     assert 0 < np.load(file)["finished"].sum() < np.load(file)["finished"].size
@@ -273,9 +275,9 @@ def test_an_interrupted_path_ends_with_the_same_bits(tmp_path, monkeypatch, jobs
 def test_progress_is_shown_over_slices_and_cells(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    bar = tensift._progress.progress_bar
+    bar = tensift._utils.progress.progress_bar
     monkeypatch.setattr(
-        tensift.selectors._path, "progress_bar", lambda title, total: bar(title, total, delay=0)
+        tensift.stpca._path, "progress_bar", lambda title, total: bar(title, total, delay=0)
     )
     stpca_path(X, LAMS, ETAS, verbose=True)
     assert "36/36" in stream.getvalue().splitlines()[-1]
@@ -284,16 +286,16 @@ def test_progress_is_shown_over_slices_and_cells(monkeypatch):
 def test_cells_that_missed_the_tolerance_are_named_in_one_warning():
     with pytest.warns(
         ConvergenceWarning,
-        match=r"\d+ of 36 slices of all cells missed tol: slice \d at lam=1, eta=3 \(gap .*more;",
+        match=r"\d+ of 36 slices of all cells did not reach tol: slice \d at lam=1, eta=3 \(gap .*more;",
     ) as caught:
-        path = stpca_path(X, LAMS, ETAS, max_iter=1, tol=1e-12)
+        path = stpca_path(X, LAMS, ETAS, solver=ExactSolver(tol=1e-12, max_iter=1))
     assert [warning.filename for warning in caught] == [__file__]
     assert f"{np.count_nonzero(~path.converged)} of 36 slices over tol" in repr(path)
 
 
 def test_constant_rows_under_the_dft_are_warned_of_once():
     with pytest.warns(UserWarning, match="same operator score") as caught:
-        stpca_path(X, LAMS, ETAS, transform="dft")
+        stpca_path(X, LAMS, ETAS, basis="dft")
     assert len(caught) == 1
 
 
@@ -325,15 +327,15 @@ MOMENTS = Moments(Orientation((5, 6), 0, make_transforms("identity", [6])))
         ({"lams": [[1.0], [1.0, 2.0]]}, "lams must be a list of numbers"),
         ({"lams": None, "etas": [None]}, "etas must be"),
         ({"solver": "magic"}, "'solver' parameter of stpca_path must be"),
-        ({"penalty": "magic"}, "'penalty' parameter of stpca_path must be"),
+        ({"penalty_units": "magic"}, "'penalty_units' parameter of stpca_path must be"),
         ({"orientation": 2}, "orientation=2 is not a mode"),
         ({"feature_mode": 2}, "feature_mode=2 is not a mode"),
         ({"X": np.ones((5, 4, 3))}, "X is constant"),
         ({"X": X[:1]}, "minimum of 2"),
         ({"X": MOMENTS}, "no sample seen so far; at least 2"),
         ({"X": MOMENTS, "orientation": 1}, "orientation must be left at 0 when X is Moments"),
-        ({"X": MOMENTS, "transform": "dct"}, "transform must be left at 'identity'"),
-        ({"X": MOMENTS, "transform": np.eye(6)}, "transform must be left at 'identity'"),
+        ({"X": MOMENTS, "basis": "dct"}, "basis must be left at 'identity'"),
+        ({"X": MOMENTS, "basis": np.eye(6)}, "basis must be left at 'identity'"),
         ({"X": GramTensor(np.ones((2, 3)), False)}, r"X has an array of shape \(2, 3\)"),
         ({"X": GramTensor(np.ones((2, 3, 4)), False)}, r"X has an array of shape \(2, 3, 4\)"),
         ({"X": GramTensor(np.full((2, 3, 3), np.nan), False)}, "X must hold finite"),

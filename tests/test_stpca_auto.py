@@ -7,9 +7,9 @@ from sklearn.base import clone
 
 from tensift import STPCASelector, collect_moments
 from tensift.datasets import load_digits, make_orbit
-from tensift.gram import GramTensor
-from tensift.selectors._slices import LocalSlices
+from tensift.moments import GramTensor
 from tensift.solvers import critical_penalties
+from tensift.stpca.execution._executor import LocalExecutor
 
 DIGITS = load_digits()
 RNG = np.random.default_rng(0)
@@ -23,7 +23,7 @@ def smooth(n=40, shape=(6, 5), seed=0):
     return X
 
 
-def slices_of(selector, X):
+def executor_for(selector, X):
     """Centred slices ``(q, n)`` under the identity, scaled as the selector scales."""
     samples = X / np.abs(X).max()
     samples = samples - samples.mean(axis=0)
@@ -48,8 +48,8 @@ def shared_energy(slices):
 
 
 def share_explained(selector, X):
-    """What operators explain net of the penalties, of what features share, by definition."""
-    slices = slices_of(selector, X)
+    """Return the explained variance divided by the shared variance, by definition."""
+    slices = executor_for(selector, X)
     objective = energy = 0.0
     for A, Xj in zip(selector.operators_, slices, strict=True):
         energy += np.sum(Xj**2)
@@ -76,8 +76,8 @@ def test_operators_explain_nine_tenths_of_what_is_shared(X, orientation, solver)
         5, orientation=orientation, solver=solver, lam=selector.lam_, eta=selector.eta_
     ).fit(X)
     assert_array_equal(given.scores_, selector.scores_)
-    assert_array_equal(given.ranking_, selector.ranking_)
-    assert str(given.choice_) == "everything was given"
+    assert_array_equal(given.order_, selector.order_)
+    assert str(given.choice_) == "nothing was chosen automatically"
 
 
 def test_noise_of_their_own_is_not_for_operators_to_explain():
@@ -87,7 +87,7 @@ def test_noise_of_their_own_is_not_for_operators_to_explain():
         for transform in ("identity", "dct"):
             for selection in ("top", "diverse"):
                 selector = STPCASelector(
-                    3, feature_mode=0, transform=transform, selection=selection
+                    3, feature_mode=0, basis=transform, selection=selection
                 ).fit(orbit.data)
                 assert_array_equal(selector.get_support(indices=True), orbit.informative)
 
@@ -102,10 +102,10 @@ def test_where_nothing_is_shared_features_are_explained_singly():
 
 def test_labels_change_nothing():
     X, labels = DIGITS.data[:300], DIGITS.labels[:300]
-    auto = STPCASelector(20, orientation="auto", transform="auto")
+    auto = STPCASelector(20, orientation="auto", basis="auto")
     fitted = [clone(auto).fit(X, y) for y in (None, labels, RNG.permutation(labels))]
     for other in fitted[1:]:
-        assert_array_equal(other.ranking_, fitted[0].ranking_)
+        assert_array_equal(other.order_, fitted[0].order_)
         assert str(other.choice_) == str(fitted[0].choice_)
 
 
@@ -124,7 +124,7 @@ def test_one_penalty_can_be_given():
     assert selector.lam_ == 0.2
     assert share_explained(selector, X) == pytest.approx(0.9, abs=0.035)
     assert "lam" not in selector.choice_.penalties.reason
-    selector = STPCASelector(5, eta=0.005, penalty="relative", solver="exact").fit(X)
+    selector = STPCASelector(5, eta=0.005, penalty_units="relative", solver="exact").fit(X)
     assert share_explained(selector, X) == pytest.approx(0.9, abs=0.035)
     assert "eta" not in selector.choice_.penalties.reason
 
@@ -164,27 +164,27 @@ def test_the_orientation_that_is_kept_selects_what_varies_most(feature_mode):
         assert transform == "identity"
         tried = STPCASelector(
             4, orientation=orientation, feature_mode=feature_mode, lam=0.01, eta=0.01,
-            penalty="relative",
+            penalty_units="relative",
         ).fit(X)  # fmt: skip
         mean = variance[tried.get_support()].mean() / variance.mean()
         assert found == pytest.approx(mean)
     assert choice.chosen == np.argmax(choice.variances)
     assert selector.orientation_ == choice.candidates[choice.chosen][0]
     alone = STPCASelector(4, orientation=selector.orientation_, feature_mode=feature_mode).fit(X)
-    assert_array_equal(alone.ranking_, selector.ranking_)
+    assert_array_equal(alone.order_, selector.order_)
     assert (alone.lam_, alone.eta_) == (selector.lam_, selector.eta_)
     assert selector.get_params()["orientation"] == "auto"
 
 
 def test_transforms_are_tried_along_all_other_modes():
     X = smooth(30, (4, 3, 4))
-    selector = STPCASelector(4, orientation=1, transform="auto", lam=1, eta=1).fit(X)
+    selector = STPCASelector(4, orientation=1, basis="auto", lam=1, eta=1).fit(X)
     names = [transform for _, transform in selector.choice_.orientation.candidates]
     assert names == ["identity", "dct", "haar", "eigen"]
     chosen = names[selector.choice_.orientation.chosen]
-    alone = STPCASelector(4, orientation=1, transform=chosen, lam=1, eta=1).fit(X)
+    alone = STPCASelector(4, orientation=1, basis=chosen, lam=1, eta=1).fit(X)
     assert_array_equal(alone.scores_, selector.scores_)
-    rows = STPCASelector(4, orientation="auto", transform="auto").fit(X.reshape(30, -1))
+    rows = STPCASelector(4, orientation="auto", basis="auto").fit(X.reshape(30, -1))
     assert rows.choice_.orientation.candidates == [(0, "identity")]
 
 
@@ -192,7 +192,7 @@ def test_rows_with_a_shape_try_its_modes():
     X = smooth(30, (4, 5))
     rows = STPCASelector(4, orientation="auto", feature_shape=(4, 5)).fit(X.reshape(30, -1))
     tensors = STPCASelector(4, orientation="auto").fit(X)
-    assert_array_equal(rows.ranking_, tensors.ranking_)
+    assert_array_equal(rows.order_, tensors.order_)
 
 
 def test_what_needs_all_samples_is_refused_without_them():
@@ -200,7 +200,7 @@ def test_what_needs_all_samples_is_refused_without_them():
     auto = STPCASelector(4, orientation="auto")
     with pytest.raises(ValueError, match=r"orientation='auto'.*partial_fit.*use fit"):
         auto.partial_fit(X)
-    with pytest.raises(ValueError, match=r"X is Moments.*'auto' needs samples"):
+    with pytest.raises(ValueError, match=r"'auto' need samples, but X is Moments"):
         auto.fit(collect_moments(X))
     with pytest.raises(ValueError, match="several times, but X is an iterator"):
         auto.fit(iter([X[:20], X[20:]]))
@@ -237,7 +237,7 @@ def test_bounds_of_the_critical_penalties_of_large_slices(n, kind):
     critical = critical_penalties(dense)
     longest = max(np.linalg.norm(S[:, c]) for S in dense.array for c in range(12))
     for gram in (thin, dense):
-        bounds = LocalSlices(gram).bounds()
+        bounds = LocalExecutor(gram).bounds()
         assert bounds.lam == pytest.approx(2 * longest)
         assert bounds.eta == pytest.approx(critical.eta)
         assert critical.lam <= bounds.lam * (1 + 1e-9)
@@ -247,7 +247,7 @@ def test_large_slices_take_bounds():
     X = smooth(20, (300,))
     selector = STPCASelector(5).fit(X)
     choice = selector.choice_.penalties
-    (slices,) = slices_of(selector, X)
+    (slices,) = executor_for(selector, X)
     gram = slices @ slices.T
     longest, largest = np.linalg.norm(gram, axis=0).max(), np.linalg.eigvalsh(gram).max()
     assert choice.lam == pytest.approx(2 * choice.fraction * longest, rel=0.006)  # three digits

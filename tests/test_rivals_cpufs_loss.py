@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from scipy.linalg import polar
 from scipy.sparse import csr_array
 
-from tensift.selectors import CPUFS, CPUFSnn
-from tensift.selectors import _cpufs_updates as updates
-from tensift.selectors._cpufs_errors import ErrorsByData, ErrorsByGram
+from tensift.rivals import CPUFS, CPUFSnn
+from tensift.rivals import _cpufs_updates as updates
+from tensift.rivals._cpufs_loss import LossFromData, LossFromGram
 
-ways = pytest.mark.parametrize("way", [ErrorsByGram, ErrorsByData])
+ways = pytest.mark.parametrize("way", [LossFromGram, LossFromData])
 # Modes of every number, and one with fewer other features than clusters need.
 shapes = pytest.mark.parametrize("shape", [(5,), (4, 3), (1, 6), (3, 2, 4), (2, 3, 2, 2), (7, 2)])
 
@@ -37,9 +37,11 @@ def outputs(rows, shape, vectors):
 @ways
 @shapes
 def test_outputs_and_gradients(way, shape):
-    rows, vectors, labels, beside = problem(shape)
+    rows, vectors, labels, sample_factor = problem(shape)
     errors = way(rows, shape, 5)
-    assert_allclose(errors.set_labels(labels, beside), beside.T @ rows, rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        errors.set_labels(labels, sample_factor), sample_factor.T @ rows, rtol=1e-12, atol=1e-12
+    )
     assert_allclose(
         errors.outputs(vectors).T, outputs(rows, shape, vectors), rtol=1e-10, atol=1e-12
     )
@@ -62,9 +64,9 @@ def test_outputs_and_gradients(way, shape):
 def test_when_modes_are_contracted():
     """Never a single mode; two modes if a matrix for every cluster is smaller than its source."""
     rows = np.ones((4, 12))
-    assert ErrorsByData(rows, (12,), 1)._contracts == [False]
-    assert ErrorsByData(rows, (6, 2), 4)._contracts == [True, True]
-    assert ErrorsByData(rows, (6, 2), 5)._contracts == [False, True]
+    assert LossFromData(rows, (12,), 1)._contracts == [False]
+    assert LossFromData(rows, (6, 2), 4)._contracts == [True, True]
+    assert LossFromData(rows, (6, 2), 5)._contracts == [False, True]
 
 
 @pytest.mark.parametrize("method", [CPUFS, CPUFSnn])
@@ -73,7 +75,7 @@ def test_runs_do_not_depend_on_the_way(method, shape, monkeypatch):
     X = np.random.default_rng(1).random((25, *shape))
     fits = []
     for limit in (0, 1000):
-        monkeypatch.setattr(updates, "_FEW_SAMPLES", limit)
+        monkeypatch.setattr(updates, "_FEATURES_PER_SAMPLE", limit)
         fits.append(method(4, n_clusters=5, max_iter=40, random_state=2).fit(X))
     by_data, by_gram = fits
     assert by_data.step_size_ == by_gram.step_size_

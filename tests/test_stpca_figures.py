@@ -7,7 +7,7 @@ import pytest
 
 from tensift import STPCASelector
 from tensift.metrics import proportion_correct, silhouette_of_labels
-from tensift.selectors import rank_features
+from tensift.selection import rank_features
 
 pytestmark = pytest.mark.slow
 

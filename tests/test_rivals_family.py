@@ -21,10 +21,10 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-import tensift
-from tensift import selectors
+from tensift import ExactSolver, PaperSolver, STPCASelector, rivals
 from tensift.datasets import load_digits
-from tensift.selectors import TensorSelector, explained_energy, list_selectors, rank_diverse
+from tensift.rivals import list_selectors
+from tensift.selection import TensorSelector, explained_energy, rank_diverse, suggest_count
 
 FAMILY = {info.name: info for info in list_selectors()}
 family = pytest.mark.parametrize("info", FAMILY.values(), ids=FAMILY)
@@ -44,7 +44,7 @@ ARRAY_API = "check_array_api_input"  # runs with SCIPY_ARRAY_API set before SciP
 SMALL = {"n_clusters": 2, "n_neighbors": 3, "n_components": 2, "random_state": 0}
 QUICK = {
     "STPCASelector": {"lam": 0.1, "eta": 0.1, "selection": "top"},
-    "SPCA_PSD": {"lam": 0.1, "eta": 0.1},
+    "SPCAPSD": {"lam": 0.1, "eta": 0.1},
     "CPUFS": {"max_iter": 30},
     "CPUFSnn": {"max_iter": 30},
     "NDFS": {"tol": 0.1},
@@ -86,17 +86,14 @@ def assert_same_results(one, other):
 
 
 def test_every_selector_is_registered_and_exported():
-    classes = [getattr(selectors, name) for name in selectors.__all__]
+    classes = [STPCASelector, *(getattr(rivals, name) for name in rivals.__all__)]
     family = {
-        cls.__name__
+        cls.__name__: cls
         for cls in classes
-        if inspect.isclass(cls) and issubclass(cls, TensorSelector) and cls is not TensorSelector
+        if inspect.isclass(cls) and issubclass(cls, TensorSelector) and not inspect.isabstract(cls)
     }
-    assert family == set(FAMILY)
+    assert family == {name: info.selector for name, info in FAMILY.items()}
     assert len(list_selectors()) == len(FAMILY)
-    for name, info in FAMILY.items():
-        assert getattr(tensift, name) is info.selector
-        assert name in tensift.__all__
 
 
 @family
@@ -188,7 +185,8 @@ def test_constructors_are_alike(info):
     first, *others = inspect.signature(info.selector).parameters.values()
     assert first.name == "n_features_to_select"
     assert first.kind == first.POSITIONAL_OR_KEYWORD
-    assert first.default == (None if info.name == "AllFeatures" else 100)
+    expected = {"AllFeatures": None, "STPCASelector": "auto"}
+    assert first.default == expected.get(info.name, 100)
     assert all(parameter.kind == parameter.KEYWORD_ONLY for parameter in others)
     assert {"feature_mode", "feature_shape"} <= set(info.parameters)
     for parameter in others:
@@ -228,10 +226,10 @@ def test_fitted_attributes_are_alike(info, X):
     assert selector.scores_.dtype == np.float64
     assert np.isfinite(selector.scores_).all()
     assert selector.n_features_in_ == 12
-    assert_array_equal(np.sort(selector.ranking_), np.arange(12))
-    assert np.all(np.diff(selector.scores_.ravel()[selector.ranking_]) <= 0)
+    assert_array_equal(np.sort(selector.order_), np.arange(12))
+    assert np.all(np.diff(selector.scores_.ravel()[selector.order_]) <= 0)
     kept = selector.get_support(indices=True)
-    expected = selector.ranking_ if info.name == "AllFeatures" else selector.ranking_[:3]
+    expected = selector.order_ if info.name == "AllFeatures" else selector.order_[:3]
     assert_array_equal(kept, np.sort(expected))
     assert_array_equal(selector.transform(X), X.reshape(24, 12)[:, kept])
     back = selector.inverse_transform(selector.transform(X))
@@ -246,7 +244,8 @@ def test_fitted_attributes_are_alike(info, X):
 def test_iterations_are_told_by_the_same_names(info, X):
     selector = make(info).fit(X)
     told = {"objective_", "objective_path_", "n_iter_"} & set(results(selector))
-    assert len(told) == (3 if "max_iter" in info.parameters else 0)
+    iterates = {"max_iter", "solver"} & set(info.parameters)
+    assert len(told) == (3 if iterates else 0)
     if not told or info.name == "STPCASelector":  # which has an array of each, one value a slice
         return
     assert isinstance(selector.objective_, float)
@@ -262,6 +261,14 @@ def test_iterations_are_told_by_the_same_names(info, X):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_max_iter_bounds_the_iterations(info, X):
     selector = make(info, max_iter=2).fit(X)
+    assert np.max(selector.n_iter_) <= 2
+
+
+@pytest.mark.parametrize("name", ["STPCASelector", "SPCAPSD"])
+@pytest.mark.parametrize("solver", [PaperSolver(max_iter=2), ExactSolver(max_iter=2)], ids=repr)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_max_iter_of_the_solver_bounds_the_iterations(name, solver, X):
+    selector = make(FAMILY[name], solver=solver).fit(X)
     assert np.max(selector.n_iter_) <= 2
 
 
@@ -288,7 +295,7 @@ def test_samples_of_any_order(info, X, shape):
     samples = X.reshape(24, *shape)
     selector = make(info).fit(samples)
     assert selector.scores_.shape == shape
-    assert_array_equal(np.sort(selector.ranking_), np.arange(12))
+    assert_array_equal(np.sort(selector.order_), np.arange(12))
     for mode in range(len(shape)):
         channels = make(info, 1, feature_mode=mode).fit(samples)
         assert channels.scores_.shape == (shape[mode],)
@@ -323,7 +330,7 @@ def test_whether_the_count_matters_is_registered(info, X):
 
 @family
 def test_share_of_the_features(info, X):
-    assert_array_equal(make(info, 0.25).fit(X).ranking_, make(info, 3).fit(X).ranking_)
+    assert_array_equal(make(info, 0.25).fit(X).order_, make(info, 3).fit(X).order_)
     assert make(info, 0.25).fit_transform(X).shape[1] == (12 if info.name == "AllFeatures" else 3)
 
 
@@ -348,15 +355,15 @@ def test_diverse_is_what_rank_diverse_picks(name, X, mode):
     spread = X.std(axis=0)
     ties = spread if mode is None else spread.sum(axis=1)
     expected = rank_diverse(X, selector.scores_, 3, ties=ties, feature_mode=mode)
-    assert_array_equal(selector.ranking_, expected)
+    assert_array_equal(selector.order_, expected)
     assert_array_equal(selector.get_support(indices=True), np.sort(expected[:3]))
     curve = explained_energy(X, expected[:3], feature_mode=mode)
-    assert_allclose(selector.explained_energy_, curve, rtol=1e-12)
+    assert_allclose(selector.selection_curve_, curve, rtol=1e-12)
     assert selector.n_features_ == 3
 
 
 @family
-def test_auto_keeps_what_explains_more_than_its_share(info, X):
+def test_auto_keeps_the_suggested_number(info, X):
     selector = make(info, "auto")
     if info.name in COUNT_IN_PROBLEM:
         settings = {"n_components": None} if info.name == "RNE" else {}
@@ -367,12 +374,10 @@ def test_auto_keeps_what_explains_more_than_its_share(info, X):
     if info.name == "AllFeatures":
         assert selector.n_features_ == 12
         return
-    curve = explained_energy(X, selector.ranking_)
-    best = int(np.argmax(curve - np.arange(1, 13) / 12)) + 1
-    suggested = selector.suggested_count_
-    assert suggested.count == selector.n_features_ == best
-    assert selector.transform(X).shape == (24, best)
-    assert f"{best} of 12 features explain {100 * curve[best - 1]:.1f}%" in suggested.reason
+    suggested = suggest_count(X)
+    assert selector.suggested_count_.count == selector.n_features_ == suggested.count
+    assert selector.transform(X).shape == (24, suggested.count)
+    assert selector.suggested_count_.reason == suggested.reason
     with pytest.raises(ValueError, match=r"'auto' was set after fit.*fit again"):
         make(info).fit(X).set_params(n_features_to_select="auto").transform(X)
 
@@ -409,7 +414,7 @@ def test_whether_the_seed_matters_is_registered(info, X):
 def test_units_do_not_matter(info, X, factor):
     """Powers of two, by which floating point numbers can be multiplied without rounding."""
     one, other = make(info).fit(X), make(info).fit(factor * X)
-    assert_array_equal(one.ranking_, other.ranking_)
+    assert_array_equal(one.order_, other.order_)
     if info.name not in {"VarianceSelector", "PivotedCholeskySelector"}:
         assert_array_equal(one.scores_, other.scores_)
 
@@ -534,7 +539,7 @@ def test_bad_samples_are_refused(info, X, case):
 
 TAKE_COMPLEX = {
     "STPCASelector",
-    "SPCA_PSD",
+    "SPCAPSD",
     "PivotedCholeskySelector",
     "VarianceSelector",
     "RandomSelector",
@@ -599,7 +604,7 @@ def test_bad_parameters_are_refused_by_name(info, X):
 def test_constant_features_come_last(info, X):
     X[:, 0, 1] = X[:, 2, 2] = 0.3
     X[:, 3, 1] = 0
-    ranking = make(info).fit(X).ranking_
+    ranking = make(info).fit(X).order_
     assert set(ranking[-3:]) == {1, 8, 10}
 
 
@@ -610,7 +615,7 @@ def test_constant_features_come_last(info, X):
 def test_few_samples(info, X, n):
     selector = info.make(3, random_state=0).fit(X[6 : 6 + n])
     assert np.isfinite(selector.scores_).all()
-    assert_array_equal(np.sort(selector.ranking_), np.arange(12))
+    assert_array_equal(np.sort(selector.order_), np.arange(12))
 
 
 @family
@@ -693,7 +698,7 @@ PLANTED = {
     "CPUFSnn": block_of_classes,
     "MSPCA": block_of_classes,
     "NLGMS": block_of_classes,
-    "SPCA_PSD": equal_variances,
+    "SPCAPSD": equal_variances,
     "SPCAFS": equal_variances,
     "RNE": equal_variances,
     "SOGFS": equal_variances,
@@ -715,7 +720,7 @@ def share_found(info, problem):
     for seed in SEEDS:
         X, informative = problem(seed)
         selector = info.make(12, n_clusters=3, n_components=2, random_state=seed).fit(X)
-        found.append(np.isin(selector.ranking_[:12], informative).mean())
+        found.append(np.isin(selector.order_[:12], informative).mean())
     return np.mean(found)
 
 
@@ -751,7 +756,7 @@ def check_on(info, dataset):
     assert np.isfinite(selector.scores_).all()
     assert np.ptp(selector.scores_) > 0 or info.name == "AllFeatures"
     constant = np.flatnonzero(np.ptp(X.reshape(n, -1), axis=0) == 0)
-    assert_array_equal(np.sort(selector.ranking_[X[0].size - len(constant) :]), constant)
+    assert_array_equal(np.sort(selector.order_[X[0].size - len(constant) :]), constant)
     return constant
 
 

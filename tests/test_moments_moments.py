@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tensift.algebra import make_transforms
-from tensift.gram import Moments, Orientation
+from tensift.moments import Moments, Orientation
 
 modest = settings(max_examples=60, deadline=None)
 
@@ -181,7 +181,7 @@ def test_input_is_taken_in_small_blocks(monkeypatch):
         seen.append(len(samples))
         return to_slices(self, samples)
 
-    monkeypatch.setattr("tensift.gram._moments._BLOCK_BYTES", 1)
+    monkeypatch.setattr("tensift.moments._moments._BLOCK_BYTES", 1)
     monkeypatch.setattr(Orientation, "to_slices", watched)
     assert_same_moments(Moments(orientation_of((4, 3))).update(X), whole)
     assert max(seen) <= 8  # 2 q: fewer would make adding up dearer than multiplying

@@ -29,7 +29,7 @@ def test_fits_order_zero_scores_by_entry_and_constant_features_come_last():
     selector = STPCASelector(64, solver="exact", lam=100, eta=100).fit(X)
     zero = selector.scores_.ravel() == 0
     assert 15 <= zero.sum() < 64
-    ranking = selector.ranking_
+    ranking = selector.order_
     assert not zero[ranking[: 64 - zero.sum()]].any()
     spread = X.std(axis=0).ravel()
     constant = np.flatnonzero(spread == 0)
@@ -60,7 +60,7 @@ def test_no_two_features_that_vary_tie_by_accident(monkeypatch):
         operator = S @ np.linalg.inv(S + 1e-3 * np.eye(8))
         expected[:, column] = np.linalg.norm(operator, axis=0)
     order = sorted(range(64), key=lambda flat: (-expected.ravel()[flat], flat))
-    assert_array_equal(selector.ranking_, order)
+    assert_array_equal(selector.order_, order)
 
 
 def test_features_far_below_the_others_enter_too():
@@ -72,11 +72,11 @@ def test_features_far_below_the_others_enter_too():
     scaled = (X[:, :, 0] - X[:, :, 0].mean(axis=0)) / np.abs(X).max()
     S = scaled.T @ scaled
     limit = np.linalg.norm(S @ np.linalg.inv(S + 1e-3 * np.eye(6)), axis=0)
-    assert_array_equal(selector.ranking_, np.argsort(-limit))
-    assert selector.ranking_[-1] == 3  # constant
+    assert_array_equal(selector.order_, np.argsort(-limit))
+    assert selector.order_[-1] == 3  # constant
 
 
-@pytest.mark.parametrize("params", [{"feature_mode": 0}, {"transform": "random"}], ids=str)
+@pytest.mark.parametrize("params", [{"feature_mode": 0}, {"basis": "random"}], ids=str)
 def test_entry_is_that_of_the_features_whatever_they_are(params):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 6, 4)) * np.geomspace(1, 0.05, 6)[:, None]
@@ -94,29 +94,29 @@ def test_entry_is_that_of_the_features_whatever_they_are(params):
     value = flat[entry, np.arange(flat.shape[1])]
     order = sorted(range(len(entry)), key=lambda f: (entry[f], -value[f]))
     assert entry.max() > 0
-    assert_array_equal(selector.ranking_, order)
+    assert_array_equal(selector.order_, order)
 
 
 @pytest.mark.parametrize("jobs", [2, -1])
 def test_entry_does_not_depend_on_workers(monkeypatch, jobs):
-    monkeypatch.setattr(tensift.solvers._workers, "_BLOCK_ELEMENTS", 100)
+    monkeypatch.setattr(tensift.moments._slice_blocks, "BLOCK_ELEMENTS", 100)
     X = np.random.default_rng(2).normal(size=(60, 8, 12))
     one, many = (
         STPCASelector(1, solver="exact", lam=30, eta=30, n_jobs=n).fit(X) for n in (1, jobs)
     )
     assert (one.scores_ == 0).any()
-    assert_array_equal(one.ranking_, many.ranking_)
+    assert_array_equal(one.order_, many.order_)
 
 
 def test_a_fit_without_ties_solves_nothing_twice(monkeypatch):
     solved = []
-    original = tensift.selectors._slice_solver.solve_exact
+    original = tensift.solvers._settings.solve_exact
 
     def watched(problems, **options):
         solved.append(problems.gram.n_slices)
         return original(problems, **options)
 
-    monkeypatch.setattr(tensift.selectors._slice_solver, "solve_exact", watched)
+    monkeypatch.setattr(tensift.solvers._settings, "solve_exact", watched)
     STPCASelector(1, solver="exact", lam=0.01, eta=0.01).fit(X)
     assert solved == [6]
     Y = X.copy()

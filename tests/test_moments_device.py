@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tensift._namespace import (
+from tensift._utils.namespace import (
     is_device_array,
     kind_of,
     moved_to,
@@ -14,9 +14,9 @@ from tensift._namespace import (
     widest_precision,
 )
 from tensift.algebra import make_transform, make_transforms
-from tensift.gram import DeviceMoments, GramTensor, Moments, Orientation
-from tensift.gram import _device_moments as module
-from tensift.selectors import rank_features
+from tensift.moments import DeviceMoments, GramTensor, Moments, Orientation
+from tensift.moments import _device_moments as module
+from tensift.selection import rank_features
 from tensift.solvers import critical_penalties
 
 SHAPE = (4, 5, 3)
@@ -245,7 +245,7 @@ def test_rankings_refuse_what_cannot_be_ordered(library, scores, ties, message):
 
 @others_than_numpy
 def test_ties_must_be_where_scores_are(library):
-    with pytest.raises(ValueError, match="ties must be of the kind of scores"):
+    with pytest.raises(ValueError, match="ties must be a .*, like scores"):
         rank_features(library.asarray(np.ones(3)), np.ones(3))
 
 
