@@ -1,11 +1,11 @@
-"""How the documentation is built by `make docs`. Neither the build nor its pages fetch anything."""
+"""Sphinx settings for `make docs`. Neither the build nor the pages download anything."""
 
 import os
 import re
 import sys
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # gallery examples are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # gallery examples are too small for threads
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 from sphinx_gallery.sorting import ExplicitOrder
@@ -30,7 +30,7 @@ exclude_patterns = ["_build", "gallery", "auto_gallery/**/*.ipynb", "pictures"]
 default_role = "literal"
 templates_path = ["_templates"]
 
-# Links of pages that stay readable on GitHub: headings are targets, files outside are copied along.
+# Pages must also work on GitHub, so links use headings as targets and files outside `docs`.
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 
@@ -55,7 +55,7 @@ autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
 toc_object_entries_show_parents = "hide"
-autodoc_typehints = "none"  # numpydoc's sections have them
+autodoc_typehints = "none"  # the numpydoc sections list the types
 numpydoc_show_class_members = False
 
 sphinx_gallery_conf = {
@@ -90,11 +90,11 @@ plot_rcparams = {"svg.hashsalt": "tensift", "figure.constrained_layout.use": Tru
 
 nitpicky = True
 
-_OF_SCIKIT_LEARN = {"fit_transform", "get_support"}  # whose inherited texts are shown
+_OF_SCIKIT_LEARN = {"fit_transform", "get_support"}  # inherited methods that we document
 
 
 def _skip(app, kind, name, member, skip, options):
-    """Leave out what every scikit-learn estimator has; its texts refer to scikit-learn's pages."""
+    """Skip methods that every scikit-learn estimator has: their texts link to its own pages."""
     module = getattr(member, "__module__", None) or ""
     if module.startswith("sklearn") and name not in _OF_SCIKIT_LEARN:
         return True
@@ -102,9 +102,9 @@ def _skip(app, kind, name, member, skip, options):
 
 
 def _copy_files_outside(app, name, source):
-    """Let links to files beside this folder lead to copies of them; folders are only named.
+    """Turn links to files outside `docs` into downloads, and links to folders into plain text.
 
-    Pictures are left alone: Sphinx copies them itself, wherever they are.
+    Pictures are not changed, because Sphinx copies them itself.
     """
     folder = Path(app.env.doc2path(name)).parent
 

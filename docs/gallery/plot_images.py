@@ -2,32 +2,33 @@
 Images: the pixels that tell digits apart
 =========================================
 
-1797 handwritten digits of 8 x 8 pixels. No pixel is known to be right, but the digits have
-labels. No selector sees them; they only judge, by how well k-means on the kept pixels finds the
+1797 handwritten digits of 8 x 8 pixels. We do not know which pixels are right, but the digits have
+labels. No selector sees them. They only measure how well k-means on the selected pixels finds the
 ten digits.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from tensift import RandomSelector, STPCASelector, VarianceSelector
+from tensift import STPCASelector
 from tensift.datasets import load_digits
 from tensift.metrics import evaluate_selection
 from tensift.plotting import ScoreMapDisplay, SelectedFeaturesDisplay
+from tensift.rivals import RandomSelector, VarianceSelector
 
 digits = load_digits()
 kept = 20
 
 # %%
-# A selector at its defaults lets the pixels of a column stand for one another
-# (``orientation=0``), and picks pixels that do not repeat one another. With ``orientation=1`` the
-# pixels of a row stand for one another. The largest scores under the penalties that the paper
-# proposes are a third way. All take a fraction of a second.
+# With the defaults, each pixel is predicted from the others in its column (``orientation=0``),
+# and pixels are picked so that they do not repeat each other. With ``orientation=1``, each pixel
+# is predicted from the others in its row. The third setting is the paper's: its penalties, its
+# solver, and the largest scores. Each fit takes a fraction of a second.
 
 selectors = {
     "columns (default)": STPCASelector(kept),
     "rows": STPCASelector(kept, orientation=1),
-    "columns, as in paper": STPCASelector(kept, selection="top", lam=10, eta=10),
+    "columns, as in paper": STPCASelector(kept, selection="top", lam=10, eta=10, solver="paper"),
     "variance": VarianceSelector(kept),
     **{f"random {seed}": RandomSelector(kept, random_state=seed) for seed in range(5)},
 }
@@ -35,7 +36,7 @@ accuracy = {}
 for name, selector in selectors.items():
     selector.fit(digits.data)
     found = evaluate_selection(
-        digits.data, digits.labels, selector.ranking_, counts=[kept], n_repeats=10, metrics=["acc"]
+        digits.data, digits.labels, selector.order_, counts=[kept], n_repeats=10, metrics=["acc"]
     )
     accuracy[name] = found.means["acc"][0]
 chance = [accuracy.pop(name) for name in list(accuracy) if name.startswith("random")]
@@ -44,9 +45,9 @@ for name, value in accuracy.items():
     print(f"{name:<20} {value:.3f}")
 
 # %%
-# **Found?** All are better than pixels drawn at random. Only the default is better than variance,
-# by a point: where ink varies is where digits differ. On images like these, start with variance,
-# and see whether anything is worth more.
+# **Found?** All are better than random pixels. Only the default is better than variance, by a
+# point: digits differ where ink varies. On images like these, start with variance, and check
+# whether another method is worth more.
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
 chosen = selectors["columns (default)"]

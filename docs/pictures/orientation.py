@@ -29,7 +29,7 @@ for mode, (cut, scores) in enumerate(axes.T):
     cut.set_axis_off()
     selector = STPCASelector(20, orientation=mode).fit(X)
     drawn = scores.imshow(selector.scores_, cmap="cividis")
-    rows, columns = np.divmod(selector.ranking_[:20], 8)
+    rows, columns = np.divmod(selector.order_[:20], 8)
     scores.plot(columns, rows, "o", color="C1", markersize=5, markeredgecolor="k")
     scores.set(xlabel="column", ylabel="row", title="score, and the 20 pixels kept")
     figure.colorbar(drawn, ax=scores, shrink=0.85)

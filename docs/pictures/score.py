@@ -14,7 +14,7 @@ for name, (weights, scores) in zip(("identity", "dct", "dft"), axes.T, strict=Tr
     weights.set(title=f"{name}: weights |M|²", xlabel="column of the image", ylabel="slice")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # under the dft rows tie, which is what is shown
-        selector = STPCASelector(20, transform=name).fit(X)
+        selector = STPCASelector(20, basis=name).fit(X)
     drawn = scores.imshow(selector.scores_, cmap="cividis")
     scores.set(title="score of every pixel", xlabel="column", ylabel="row")
     figure.colorbar(drawn, ax=scores, shrink=0.8)

@@ -6,7 +6,7 @@ from tensift.datasets import load_digits
 
 X = load_digits().data / 16
 centred = X - X.mean(axis=0)
-selector = STPCASelector(20, penalty="relative", lam=0.25, eta=0.02, solver="exact").fit(X)
+selector = STPCASelector(20, penalty_units="relative", lam=0.25, eta=0.02, solver="exact").fit(X)
 figure, axes = plt.subplots(3, 3, figsize=(9.5, 6.6), width_ratios=(2.2, 1, 1))
 for (samples, gram, operator), j in zip(axes, (1, 3, 5), strict=True):
     slice_ = centred[:, :, j].T
