@@ -7,7 +7,8 @@ WORKERS ?= auto
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
-.PHONY: help demo paper examples docs test test-slow lint format bench gpu clean
+.PHONY: help demo paper examples docs test test-slow test-lowest test-newest fuzz lint format \
+	bench gpu clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -57,6 +58,46 @@ test: $(VENV)/.test  ## the tests, without the slow ones
 test-slow: $(VENV)/.test  ## the slow tests: golden outputs and the paper's figures
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow tests
 
+# The versions that pyproject.toml promises, tested at both ends. uv, in an environment of its own,
+# installs the lowest versions, which pip cannot, and finds a newer Python.
+UV := .venv-uv/bin/uv
+LOWEST_PYTHON ?= 3.11
+NEWEST_PYTHON ?= 3.14 3.13 3.12
+
+$(UV):
+	$(PYTHON) -m venv .venv-uv
+	.venv-uv/bin/python -m pip install --quiet uv
+
+.venv-lowest/.test: pyproject.toml | $(UV)
+	$(UV) venv --quiet --clear --python $(LOWEST_PYTHON) .venv-lowest
+	$(UV) pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct \
+	    --editable '.[test]'
+	touch $@
+
+.venv-newest/.test: pyproject.toml | $(UV)
+	$(UV) venv --quiet --clear .venv-newest \
+	    --python "$$(.ci/newest_python $(UV) $(PYTHON) $(NEWEST_PYTHON))"
+	$(UV) pip install --quiet --python .venv-newest/bin/python --upgrade --editable '.[test]'
+	touch $@
+
+# Left out there: what depends on a cluster, a browser or the system's memory, but hardly on versions.
+FEWER := -m 'not slow' $(addprefix --ignore=tests/test_,dask_cluster.py dask_memory.py \
+	report_browser.py streaming_memory.py)
+
+test-lowest: .venv-lowest/.test  ## most tests, on the lowest versions promised
+	# Old releases warn of what newer ones of their own dependencies deprecate.
+	$(ONE_THREAD) .venv-lowest/bin/python -m pytest -n $(WORKERS) $(FEWER) \
+	    -W ignore::DeprecationWarning
+
+test-newest: .venv-newest/.test  ## most tests, on a newer Python with the newest versions
+	$(ONE_THREAD) .venv-newest/bin/python -m pytest -n $(WORKERS) $(FEWER)
+
+SECONDS ?= 120
+SEED ?= 0
+
+fuzz: $(VENV)/.test  ## random cases for SECONDS=120 from SEED=0; says how to repeat each failure
+	$(ONE_THREAD) $(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
+
 lint: $(VENV)/.lint  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -72,5 +113,5 @@ bench: $(VENV)/.bench  ## our fit beside its rivals, in one run
 gpu:  ## tests and benchmark of arrays on an accelerator, with the Python that has its libraries
 	PYTHON=$(PYTHON) benchmarks/on_gpu.sh
 
-clean:  ## remove the environment and the demo's output
-	rm -rf $(VENV) $(DOCS_OUTPUT) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean:  ## remove the environments and the demo's output
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-uv $(DOCS_OUTPUT) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

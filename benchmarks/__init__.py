@@ -1,1 +1,1 @@
-"""How fast tensift is, what memory it takes, and what it finds in data with a known answer."""
+"""Measure speed, memory, and what tensift finds in data with a known answer."""

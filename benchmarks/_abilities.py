@@ -1,7 +1,7 @@
-"""What decompositions under the star-M product can do: every entry is tried, none asserted.
+"""What decompositions under the star-M product can do. Every entry is tried.
 
-A trial gets an adapter and returns a remark ("" for a plain yes) or raises. What a library has no
-way to ask for is a no as well.
+A trial gets an adapter. It returns a remark ("" for a plain yes) or raises an exception. If a
+library does not offer something, that counts as a no.
 """
 
 import pickle
@@ -20,12 +20,12 @@ CLOSE = 1e-9
 
 
 class Absent(Exception):
-    """The library has no way to ask for it."""
+    """The library does not offer this."""
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """How one library is asked: for a number of components, or with a pair of transforms."""
+    """How to call one library: for a number of components, or with a pair of transforms."""
 
     name: str
     make: object
@@ -34,14 +34,14 @@ class Adapter:
 
 
 def adapters():
-    """Ours, and the rivals that are installed."""
+    """Return ours and the rivals that are installed."""
     from tensift import TensorPCA
 
     def ours(n_components=None, **settings):
-        settings = {"truncation": "global", "transform": "dct", **settings}
+        settings = {"truncation": "global", "basis": "dct", **settings}
         return TensorPCA(n_components, **settings)
 
-    found = [Adapter("TensorPCA", ours, lambda pair: ours(transform=pair), ours=True)]
+    found = [Adapter("TensorPCA", ours, lambda pair: ours(basis=pair), ours=True)]
     try:
         from mprod.dimensionality_reduction import TCAM
 
@@ -70,7 +70,7 @@ def adapters():
 
 
 def try_all():
-    """Rows: an ability, and what became of it with every library."""
+    """Return one row per ability, with the outcome for every library."""
     contestants = adapters()
     rows = []
     for title, trial in TRIALS.items():
@@ -88,7 +88,7 @@ def _outcome(trial, adapter):
             remark = trial(adapter)
         except Absent as reason:
             return f"no: {reason}"
-        except Exception as error:  # whatever a rival raises is the answer
+        except Exception as error:  # any exception of a rival means no
             first = (str(error).strip().splitlines() or [""])[0].replace("|", "/")
             return f"no: {type(error).__name__}: {first[:90]}"
     return f"yes{', ' + remark if remark else ''}"
@@ -114,7 +114,7 @@ def _needs(condition, otherwise):
 
 
 def _singular_values(X, forward):
-    """Of all slices together, from an explicit loop."""
+    """Return the singular values of all slices together, from an explicit loop."""
     slices = forward(X - X.mean(axis=0))
     values = [np.linalg.svd(slices[:, :, j], compute_uv=False) for j in range(slices.shape[2])]
     return np.sort(np.concatenate(values))[::-1]
@@ -154,7 +154,7 @@ def _compare_norms(model, X, forward):
     norms = np.linalg.norm(model.fit(X).transform(X), axis=0)
     truth = _singular_values(X, forward)
     right = np.allclose(norms, truth[: len(norms)], rtol=1e-8)
-    _needs(right, "coordinates have other norms than an explicit loop gives")
+    _needs(right, "coordinates do not have the norms that an explicit loop gives")
     return f"{len(norms)} of {len(truth)} components" if len(norms) < len(truth) else ""
 
 
@@ -185,9 +185,9 @@ def _order_four(adapter):
     return ""
 
 
-def _transform_a_mode(adapter):
+def _basis_per_mode(adapter):
     X = _samples(40, 4, 5, 6)
-    model = adapter.make(transform=["dct", "eigen"])
+    model = adapter.make(basis=["dct", "eigen"])
     _, error = _round_trip(model, X)
     _needs(error < CLOSE, f"the round trip is off by {error:.1g}")
     return ""
@@ -295,7 +295,7 @@ def _not_a_number(adapter):
         raise Absent(f"LinAlgError: {error}") from error
     except ValueError:
         return ""
-    raise Absent("fitted without a word")
+    raise Absent("fitted without an error")
 
 
 def _fit_again(adapter):
@@ -358,23 +358,23 @@ TRIALS = {
     "a matrix M that is not orthogonal": _skewed_matrix,
     "DFT: real coordinates of the right norm, and back": _dft_real,
     "samples with three modes": _order_four,
-    "another transform for each mode": _transform_a_mode,
+    "a different basis for each mode": _basis_per_mode,
     "a choice of the mode that is combined": _orientation,
     "samples in chunks": _streaming,
-    "back from all components": _inverse,
+    "an exact inverse from all components": _inverse,
     "whitening": _whitening,
-    "the fewest components that hold 80 % of the energy": _share,
+    "the fewest components with 80 % of the energy": _share,
     "the k largest components of all slices": _largest,
     "k components in every slice": _same_rank,
     "sparse components": _sparse,
-    "features chosen by the components": _selection,
+    "feature selection from the components": _selection,
     "complex samples": _complex,
     "integer samples": _integers,
     "a clear error for NaN": _not_a_number,
     "a second fit, on samples of another shape": _fit_again,
     "in a Pipeline, under GridSearchCV": _pipeline,
-    "under GridSearchCV by its own score": _scored,
+    "under GridSearchCV with its own score": _scored,
     "pickled and back": _pickled,
-    "names of its output (set_output)": _names_out,
+    "names of the output (set_output)": _names_out,
     "scikit-learn's estimator checks": _estimator_checks,
 }

@@ -1,4 +1,4 @@
-"""The paper's data where they are at hand, and data of the same shape where they are not."""
+"""The paper's data, or random data of the same shape if a file is missing."""
 
 import os
 from functools import cache
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @cache
 def load(name):
-    """Samples of a dataset of the paper as float64, read-only, and where they came from."""
+    """Return read-only float64 samples of a dataset of the paper, and where they came from."""
     dataset = published(name)
     if dataset is not None:
         return read_only(np.array(dataset.data, dtype=np.float64)), "published file"
@@ -21,16 +21,16 @@ def load(name):
 
 
 def read_only(array):
-    """Contestants share their input: one that writes into it would change what others are given."""
+    """Make an array read-only: contestants share it, so none may change it."""
     array.flags.writeable = False
     return array
 
 
 @cache
 def published(name):
-    """A dataset of the paper from the user's copy, or None.
+    """Return a dataset of the paper from the user's copy, or None.
 
-    The folder is that of TENSIFT_DATA or else `../shared/data` beside the repository.
+    The folder is `TENSIFT_DATA`, otherwise `../shared/data` beside the repository.
     """
     beside = ROOT.parent / "shared" / "data"
     if not os.environ.get("TENSIFT_DATA") and beside.is_dir():
@@ -42,11 +42,11 @@ def published(name):
 
 
 def smooth_field(shape, *, decay=1.5, seed=0):
-    """Random fields `(n, d_1, ..., d_m)` in [0, 1], with amplitudes that fall as a power.
+    """Make random fields `(n, d_1, ..., d_m)` in [0, 1].
 
-    Frequency f has amplitude (1 + f)**-decay, as in natural images and slow signals: the Gram
-    matrices of their slices have a few large eigenvalues and a long tail, like those of the
-    paper's data.
+    Frequency f has amplitude (1 + f)**-decay, as in natural images and slow signals. So the Gram
+    matrices of the slices have a few large eigenvalues and a long tail, like those of the paper's
+    data.
     """
     rng = np.random.default_rng(seed)
     axes = tuple(range(1, len(shape)))

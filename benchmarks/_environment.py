@@ -1,4 +1,4 @@
-"""The machine and the versions that a measurement belongs to."""
+"""Describe the machine and the versions that a measurement belongs to."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ PACKAGES = (
 
 
 def describe_environment():
-    """Names and values, in the order to be printed."""
+    """Return names and values in the order to print them."""
     return {
         "CPU": f"{_cpu_model()}, {n_cores()} cores",
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
@@ -34,7 +34,7 @@ def describe_environment():
 
 
 def n_cores():
-    """Cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -59,7 +59,7 @@ def _version(name):
 
 
 def _revision():
-    """The commit, and whether the library's files differ from it."""
+    """Return the commit, and say whether the library's files differ from it."""
     try:
         commit = _git("rev-parse", "--short", "HEAD")
         changed = _git("status", "--porcelain", "--", "src")
@@ -76,7 +76,7 @@ def _git(*arguments):
 
 
 def _blas():
-    import scipy.linalg  # noqa: F401  (its own copy of the library)
+    import scipy.linalg  # noqa: F401  loads SciPy's own copy of BLAS
 
     libraries = {
         f"{info['internal_api']} {info['version']} ({info.get('architecture', 'unknown')})"

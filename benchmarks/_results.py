@@ -1,4 +1,4 @@
-"""Tables of results, as Markdown to read and CSV to compute with."""
+"""Tables of results: Markdown for people, CSV for programs."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass
 class Table:
-    """Rows of equal keys; `notes` say how to read them, `failures` what should not be so."""
+    """Rows with equal keys. `notes` say how to read them, `failures` what went wrong."""
 
     title: str
     rows: list[dict] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Table:
         lines = [f"## {self.title}", "", _line(keys), _line(["---"] * len(keys))]
         lines += [_line([_text(row[key]) for key in keys]) for row in self.rows]
         lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
-        lines += ["", *(f"- **Not as it should be:** {failure}" for failure in self.failures)]
+        lines += ["", *(f"- **Failed:** {failure}" for failure in self.failures)]
         return "\n".join(lines).rstrip() + "\n"
 
     def csv(self):
@@ -36,7 +36,7 @@ class Table:
 
 
 def write_results(folder, name, tables, environment):
-    """Write `name.md` with all tables and a CSV for each; `tables` maps suffixes to tables."""
+    """Write `name.md` with all tables, and one CSV per table; `tables` maps suffixes to tables."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     head = [f"# {name}", "", *(f"- {key}: {value}" for key, value in environment.items())]
@@ -47,7 +47,7 @@ def write_results(folder, name, tables, environment):
 
 
 def write_beside(path, write):
-    """Let `write` fill a file beside the target, and move it there: no reader sees half a file."""
+    """Write a file beside the target and rename it, so that nobody reads half a file."""
     handle, temporary = tempfile.mkstemp(
         dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix
     )

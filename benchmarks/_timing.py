@@ -1,4 +1,4 @@
-"""Timing on machines that are never quiet: the rivals take turns within one run."""
+"""Time contestants on a busy machine: they take turns within one run."""
 
 import gc
 import time
@@ -9,13 +9,13 @@ from threadpoolctl import threadpool_limits
 
 
 def one_thread():
-    """A context in which every linear algebra and OpenMP library has one thread."""
+    """Limit every linear algebra and OpenMP library to one thread within this context."""
     return threadpool_limits(limits=1)
 
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds of every contestant, one value a round, and what each returned last."""
+    """Seconds of every contestant, one value per round, and what each returned last."""
 
     seconds: dict[str, list[float]]
     returned: dict[str, object]
@@ -31,9 +31,9 @@ class Timings:
         return float(np.median(self.seconds[name]))
 
     def ratio(self, slower, faster, factor=1.0):
-        """Ratio of the medians, and the smallest and largest ratio within a round.
+        """Return the ratio of the medians, and the smallest and largest ratio within a round.
 
-        `factor` multiplies the slower one's time, where only a share of its work was done.
+        `factor` multiplies the time of `slower`, if it did only part of the work.
         """
         within = factor * np.divide(self.seconds[slower], self.seconds[faster])
         of_medians = factor * self.median(slower) / self.median(faster)
@@ -43,11 +43,11 @@ class Timings:
 def interleave(functions, repeats, *, prepare=None, budget=60.0, warm_up=True):
     """Time `functions` (name to callable) in turns, for `repeats` rounds.
 
-    A function that writes into its input has an entry in `prepare`, which makes its argument
-    anew before every call, outside the clock.
+    A function that writes into its input has an entry in `prepare`, which makes a fresh argument
+    before every call. This is not timed.
 
-    The order is reversed in every other round, so that a slow spell of the machine meets all
-    of them alike. After `budget` seconds no further round begins. Without `warm_up` the first
+    The order is reversed in every other round, so that a slow phase of the machine affects all
+    functions alike. After `budget` seconds no further round begins. Without `warm_up` the first
     call counts.
     """
     prepare = prepare or {}

@@ -1,7 +1,7 @@
 """RNE and NLGMS written down plainly: dense matrices, every product as published, no short cuts.
 
-They share no code with `tensift`, so the tests use them as an independent truth; the speed of the
-selectors is held to them. Both take their start as an argument, as results depend on it.
+They share no code with `tensift`, so the tests use them as an independent truth, and the benchmarks
+compare speed with them. Both take their start as an argument, because results depend on it.
 """
 
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ EPS = np.finfo(float).eps
 
 
 def local_weights(X, n_neighbors):
-    """Row i: weights that sum to 1 and reconstruct sample i from its nearest others."""
+    """Return, in row i, weights that sum to 1 and reconstruct sample i from its neighbours."""
     n, d = X.shape
     W = np.zeros((n, n))
     for i in range(n):
@@ -32,7 +32,7 @@ def local_weights(X, n_neighbors):
 
 
 def fit_rne(X, H, *, n_neighbors=5, alpha=1e3, transposed=False, max_iter=50, sweeps=30, g=10.0):
-    """H, scores and the objective after every outer iteration, from a start H (d, m)."""
+    """Return H, scores and the objective after every outer iteration, from a start H (d, m)."""
     W = local_weights(X, n_neighbors)
     A = X - (W.T if transposed else W) @ X
     G = A.T @ A
@@ -66,7 +66,7 @@ def rne_objective(A, H, alpha):
 
 
 def adaptive_graph(D, k):
-    """S (n, n) and the weight r of its norm, from squared distances."""
+    """Return S (n, n) and the weight r of its norm, from squared distances."""
     n = len(D)
     S, r = np.zeros((n, n)), np.zeros(n)
     for i in range(n):
@@ -80,7 +80,7 @@ def adaptive_graph(D, k):
 
 
 def pairwise(Y):
-    """Squared distances between the columns of Y, one after the other."""
+    """Return squared distances between the columns of Y, one column at a time."""
     return np.array([((Y - Y[:, [i]]) ** 2).sum(axis=0) for i in range(Y.shape[1])])
 
 
@@ -90,14 +90,14 @@ def laplacian_of(S):
 
 
 def update_w(A, W, k, max_iter=10, tol=1e-3):
-    """At most k rows of W differ from zero: a surrogate of A picks them, A[I, I] fills them."""
+    """Let a surrogate of A pick the k nonzero rows of W; A[I, I] gives their values."""
     for _ in range(max_iter):
         P = A @ W @ np.linalg.pinv(W.T @ A @ W) @ W.T @ A
         diagonal = np.diag(P)
         rows = np.argsort(-diagonal, kind="stable")[:k]
         vectors = np.linalg.eigh((A[np.ix_(rows, rows)] + A[np.ix_(rows, rows)].T) / 2)[1]
         vectors = vectors[:, ::-1][:, : W.shape[1]]
-        # Signs are arbitrary, and without a rule they would decide when two W are alike.
+        # Signs are arbitrary. Fix them, because the stopping rule compares two W.
         peaks = np.argmax(np.abs(vectors), axis=0)
         new = np.zeros_like(W)
         new[rows] = vectors * np.sign(vectors[peaks, np.arange(len(peaks))])
@@ -121,7 +121,7 @@ def fit_nlgms(
     tol=1e-3,
     mu=1e-6,
 ):
-    """All variables and the objective of every iteration, from a start W (d, m)."""
+    """Return all variables and the objective of every iteration, from a start W (d, m)."""
     d, n = X.shape
     Z, E, Y1, Y2 = np.zeros((n, n)), np.zeros((d, n)), np.zeros((d, n)), np.zeros((n, n))
     D = pairwise(X)

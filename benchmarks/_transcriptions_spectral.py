@@ -1,7 +1,7 @@
-"""SPCAFS and SOGFS written down plainly, as published: the floor for speed, and a truth for tests.
+"""SPCAFS and SOGFS written down plainly, as published: a baseline for speed, a truth for tests.
 
-Dense `d x d` matrices, a full eigendecomposition in every step, loops over samples. Nothing here
-comes from `tensift`. Samples are rows, `(n, d)`.
+They have dense `d x d` matrices, a full eigendecomposition in every step, and loops over samples.
+Nothing here comes from `tensift`. Samples are rows, `(n, d)`.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ EPS = np.finfo(float).eps
 
 
 def spcafs(X, gamma, m, p=1.0, max_iter=50, tol=1e-6):
-    """Scores, objectives of all steps and W of sparse PCA with an l_{2,p} norm, 2023."""
+    """Return scores, objectives of all steps and W of sparse PCA with an l_{2,p} norm, 2023."""
     n, d = X.shape
     H = np.eye(n) - np.ones((n, n)) / n
     S = X.T @ H @ X
@@ -29,7 +29,7 @@ def spcafs(X, gamma, m, p=1.0, max_iter=50, tol=1e-6):
 
 
 def sogfs(X, gamma, m, c, k, max_iter=50, tol=1e-6, inner=100):
-    """Scores, steps, lambdas and W of structured graph optimisation, 2016."""
+    """Return scores, steps, lambdas and W of structured graph optimisation, 2016."""
     n = len(X)
     X = X - X.mean(axis=0)
     X = X / np.sqrt((X**2).sum(axis=0) + EPS)

@@ -1,8 +1,8 @@
 """The published updates of CPUFS, CPUFSnn and MSPCA for matrix samples, written down plainly.
 
-Tensors are ``d1 x d2 x n`` with one sample a frontal slice, as the methods are published: one
-einsum a formula, dense matrices, no shared contractions. Nothing here comes from `tensift`, so the
-tests use it as an independent truth.
+As in the publications, tensors are ``d1 x d2 x n`` with one sample per frontal slice. There is one
+einsum per formula, matrices are dense, and contractions are not shared. Nothing here comes from
+`tensift`, so the tests use it as an independent truth.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ XI = 2.0**-52
 
 
 def heat_kernel_laplacian(X, k=5):
-    """Normalised Laplacian of the k nearest samples under the heat kernel of width 1."""
+    """Return the normalised Laplacian of the k nearest samples, heat kernel of width 1."""
     rows = X.reshape(-1, X.shape[2]).T
     n = len(rows)
     squared = np.array([[np.sum((one - other) ** 2) for other in rows] for one in rows])
@@ -26,12 +26,12 @@ def heat_kernel_laplacian(X, k=5):
 
 
 def classifier_outputs(X, U, V):
-    """``H[k, r] = u_r X_k v_r^T``."""
+    """Return ``H[k, r] = u_r X_k v_r^T``."""
     return np.einsum("ri,ijk,rj->kr", U, X, V)
 
 
 def group_norms(U, V):
-    """``sqrt(sum_r U_ri^2 V_rj^2)``, a ``d1 x d2`` matrix."""
+    """Return ``sqrt(sum_r U_ri^2 V_rj^2)``, a ``d1 x d2`` matrix."""
     return np.sqrt(np.einsum("ri,rj->ij", U**2, V**2))
 
 
@@ -46,7 +46,7 @@ def cpufs_objective(X, L, A, B, C, F, U, V, mu, alpha, beta, eta):
 
 
 def classifier_step(X, F, U, V, alpha, beta, theta, nonnegative=False):
-    """One gradient step on U, then one on V."""
+    """Take one gradient step on U, then one on V."""
 
     def project(Z):
         return np.maximum(Z, 0) if nonnegative else Z
@@ -62,7 +62,7 @@ def classifier_step(X, F, U, V, alpha, beta, theta, nonnegative=False):
 
 
 def cpufs(X, A, B, C, U, V, *, mu, alpha, beta, theta, iterations, eta=1e5, k=5, nonnegative=False):
-    """All factors, and the objective after every iteration; X is ``d1 x d2 x n``."""
+    """Return all factors and the objective after every iteration; X is ``d1 x d2 x n``."""
     L = heat_kernel_laplacian(X, k)
     F = np.maximum(C, 0)
     path = []
@@ -112,7 +112,7 @@ def sparse_pca_objective(S, B, U, alpha, beta):
 
 
 def sparse_pca(S, B, U, alpha, beta, tol=1e-6, turns=200):
-    """Turns of elastic nets and orthogonal Procrustes problems, from ``B`` and ``U``."""
+    """Alternate elastic nets and orthogonal Procrustes problems, from ``B`` and ``U``."""
     path = []
     for _ in range(turns):
         U = np.column_stack(
@@ -131,7 +131,7 @@ def leading_eigenvectors(S, count):
 
 
 def mspca(X, d1, d2, *, alpha, beta, tol=1e-4, sweeps=200, inner_tol=1e-6):
-    """Unit columns of ``U1`` and ``U2``, and ``B1``, ``B2``; X is ``d1 x d2 x n``."""
+    """Return ``U1`` and ``U2`` with unit columns, ``B1`` and ``B2``; X is ``d1 x d2 x n``."""
     X = X - X.mean(axis=2, keepdims=True)
     B1 = U1 = leading_eigenvectors(np.einsum("ijk,ljk->il", X, X), d1)
     B2 = U2 = leading_eigenvectors(np.einsum("ijk,ilk->jl", X, X), d2)

@@ -1,4 +1,4 @@
-"""Correct channels of ASCH at both orientations, over the paper's grid."""
+"""Correct channels of ASCH in both orientations, over the paper's grid, by solver "paper"."""
 
 from itertools import product
 
@@ -12,13 +12,13 @@ from tensift import STPCASelector
 from tensift.metrics import proportion_correct
 
 N_CHANNELS = 6
-PAPER = {0: 68.67, 1: 83.33}  # per cent, its figures for this grid
+PAPER = {0: 68.67, 1: 83.33}  # per cent, the paper's numbers for this grid
 
 
 def run(repeats):
     dataset = published("ASCH")
     if dataset is None:
-        raise SystemExit("ASCH.mat was not found: name its folder in TENSIFT_DATA")
+        raise SystemExit("ASCH.mat was not found: set TENSIFT_DATA to its folder")
     table = Table(f"Proportion of correct channels (POC, per cent), {N_CHANNELS} of 16")
     with one_thread():
         for orientation in (0, 1):
@@ -46,8 +46,8 @@ def run(repeats):
         table.rows.append(dict.fromkeys(table.rows[0], value) | {"method": method})
         table.rows[-1]["paper's mean"] = None
     table.notes = [
-        "POC: share of the chosen channels that are among as many of largest between-class "
-        "variance. random is the expectation; it and variance have no grid",
+        "POC: if k channels are selected, the share of them among the k channels of largest "
+        "between-class variance. random is the expectation; random and variance have no grid",
     ]
     return {"": table}
 
@@ -60,8 +60,9 @@ def _channels(dataset, orientation, lam, eta):
         lam=lam,
         eta=eta,
         feature_mode=dataset.feature_mode,
+        solver="paper",
     )
-    return selector.fit(dataset.data).ranking_[:N_CHANNELS]
+    return selector.fit(dataset.data).order_[:N_CHANNELS]
 
 
 def _correct(dataset, channels):

@@ -1,4 +1,4 @@
-"""TensorPCA beside TCAM of mprod-package and TPCA of tred: same answer, time, abilities."""
+"""TensorPCA against TCAM of mprod-package and TPCA of tred: same answer, time, abilities."""
 
 import os
 from importlib import metadata
@@ -19,11 +19,11 @@ ANGLE = 1e-8
 GOAL = 2.0
 RIVALS = ("mprod-package", "tred")
 STEPS = ("fit", "fit_transform", "transform")
-GROWTH = {"samples": "n x 32 x 32", "features of a slice": "500 x q x 32", "slices": "500 x 32 x p"}
+GROWTH = {"samples": "n x 32 x 32", "features per slice": "500 x q x 32", "slices": "500 x 32 x p"}
 
 
 def run(repeats):
-    """DCT, centred, the 50 largest components of all slices."""
+    """Compare them with a DCT, centred data, and the 50 largest components of all slices."""
     contestants = {adapter.name: adapter.make for adapter in adapters()}
     busy = hasattr(os, "getloadavg") and os.getloadavg()[0] > n_cores() / 2
     agreement = Table(f"The same decomposition: DCT, centred, {COMPONENTS} components")
@@ -42,23 +42,23 @@ def run(repeats):
     agreement.notes = [
         f"largest angle: sine of the largest principal angle between the spans of the {COMPONENTS} "
         f"components as tensors; it should be at most {ANGLE:g}",
-        "singular values: largest difference as a share of the value, of these components, and "
-        "as a share of the largest value, of all components",
-        "in tred the slice of a component is read from a private attribute; TCAM's components "
-        "are what its inverse_transform makes of unit vectors",
+        "singular values: largest relative difference of these components; all singular values: "
+        "largest difference of all components, divided by the largest value",
+        "the slice of a component of tred is read from a private attribute; TCAM's components "
+        "are its inverse_transform of unit vectors",
     ]
-    times.notes = [*_goal_notes(times.rows), "ratio: rival's median over ours, within one run"]
+    times.notes = [*_goal_notes(times.rows), "ratio: rival's median divided by ours, in one run"]
     if busy:
         times.notes.append(
-            "other work kept this machine busy, so several BLAS threads were not timed: they wait "
-            "for one another, and the times say nothing"
+            "this machine was busy, so several BLAS threads were not timed: they wait for each "
+            "other, and the times mean nothing"
         )
     tables = {"": agreement, "_times": times, "_growth": _growth(contestants, repeats)}
     abilities = Table("What each can do, tried in this run", try_all())
     abilities.notes = [
         "norms and singular values are compared with an explicit loop over slices",
-        "TCAM keeps one component fewer than there are, hence its inexact way back",
-        "the estimator checks use 2-D rows, which TCAM and TPCA do not take",
+        "TCAM drops one component, so its inverse is not exact",
+        "the estimator checks use 2-D rows, which TCAM and TPCA do not accept",
     ]
     agreement.notes.append("; ".join(f"{name}: {_version(name)}" for name in RIVALS))
     return {**tables, "_abilities": abilities}
@@ -82,7 +82,7 @@ def _sets():
 
 
 def _agreement(name, source, X, contestants):
-    """For every rival, how far its components and singular values are from ours."""
+    """Return how far the components and singular values of every rival are from ours."""
     few = {key: make(COMPONENTS).fit(X) for key, make in contestants.items()}
     values = {key: np.linalg.norm(model.transform(X), axis=0) for key, model in few.items()}
     everything = {key: _norms_of_all(make, X) for key, make in contestants.items()}
@@ -113,7 +113,7 @@ def _norms_of_all(make, X):
 
 
 def _components(model, shape):
-    """Orthonormal components `(K, d)` of a fitted rival, as tensors in the original domain."""
+    """Return the orthonormal components `(K, d)` of a fitted rival, in the original domain."""
     if hasattr(model, "inverse_transform"):
         units = np.eye(COMPONENTS)
         return (model.inverse_transform(units) - model.inverse_transform(0 * units)).reshape(
@@ -125,7 +125,7 @@ def _components(model, shape):
 
 
 def _time(name, X, contestants, threads, repeats):
-    """One row a step: medians, and the ratios to ours."""
+    """Return one row per step: medians, and the ratios to ours."""
     fitted = {key: make(COMPONENTS).fit(X) for key, make in contestants.items()}
     calls = {
         "fit": {k: lambda make=make: make(COMPONENTS).fit(X) for k, make in contestants.items()},
@@ -154,7 +154,7 @@ def _time(name, X, contestants, threads, repeats):
 
 
 def _goal_notes(rows):
-    """Whether every rival takes at least twice our time on 500 x 64 x 64."""
+    """Say whether every rival takes at least twice our time on 500 x 64 x 64."""
     notes = []
     for step in STEPS:
         for threads in dict.fromkeys(row["BLAS threads"] for row in rows):
@@ -177,7 +177,7 @@ def _goal_notes(rows):
 
 
 def _growth(contestants, repeats):
-    """Time of `fit` as one size grows, and the exponents."""
+    """Time `fit` as one size grows, and fit the exponents."""
     table = Table("Growth of fit, one BLAS thread")
     rng = np.random.default_rng(0)
     for place, (what, shape) in enumerate(GROWTH.items()):

@@ -1,7 +1,7 @@
-"""Solvers on an accelerator: products beside the library's own eigh, and beside the host's cores.
+"""Solvers on an accelerator: products against the library's own eigh, and the host's cores.
 
-``python -m benchmarks device`` runs all of it where PyTorch, CuPy and JAX put their arrays, the CPU
-where there is nothing else; ``python -m benchmarks.device --help`` has options for short runs.
+``python -m benchmarks device`` runs everything on the best device of PyTorch, CuPy and JAX, which
+may be the CPU. ``python -m benchmarks.device --help`` lists options for short runs.
 """
 
 import argparse
@@ -17,23 +17,21 @@ from scipy.ndimage import gaussian_filter
 
 from benchmarks._environment import describe_environment, n_cores
 from benchmarks._results import Table, write_results
-from tensift._namespace import namespace_of, to_numpy
-from tensift._stacks import adjoint
+from tensift._utils.namespace import namespace_of, to_numpy
+from tensift._utils.stacks import adjoint
 from tensift.algebra import make_transforms
-from tensift.gram import DeviceMoments, GramTensor, Moments, Orientation
-from tensift.selectors._device_slices import DeviceSlices
-from tensift.selectors._slice_solver import SliceSolver
-from tensift.selectors._slices import LocalSlices
-from tensift.solvers import SliceProblems, solve_exact, solve_paper
-from tensift.solvers.on_device import _exact, _paper, _start
+from tensift.moments import DeviceMoments, GramTensor, Moments, Orientation
+from tensift.solvers import SliceProblems, SliceSolver, solve_exact, solve_paper
+from tensift.solvers.on_device import _exact, _paper, _spectrum
 from tensift.solvers.on_device._exact import solve_exact_on_device
 from tensift.solvers.on_device._paper import solve_paper_on_device
+from tensift.stpca.execution import executor_for_gram
 
 SHAPES = ((1024, 64), (4096, 32), (64, 256))
 QUICK_SHAPES = ((24, 16), (8, 32))
 PENALTIES = ((0.1, 0.1), (1.0, 1.0), (10.0, 1.0), (10.0, 10.0))
-FEWER_PENALTIES = ((1.0, 1.0), (10.0, 1.0))  # for shapes after the first
-WITH_EIGH = (10.0, 1.0)  # the only penalties, for the first shape, where that is tried
+FEWER_PENALTIES = ((1.0, 1.0), (10.0, 1.0))  # for all shapes but the first
+WITH_EIGH = (10.0, 1.0)  # eigh is tried only for these penalties and the first shape
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 SAMPLES = 400
 TOL, RIDGE = 1e-6, 1e-3
@@ -41,23 +39,23 @@ PAPER = {"ridge": 1e-3, "tol": 1e-5, "relative": True}
 
 
 def run(repeats, *, shapes=SHAPES, libraries=None, with_eigh=True, samples=None, save=None):
-    """Every table, over all libraries that are at hand; `save` gets them as they grow.
+    """Make every table, for all installed libraries, and pass them to `save` as they grow.
 
-    `samples` are real ones, ``(n, q, p)``, of which resampled slices are solved first.
+    If real `samples` ``(n, q, p)`` are given, resampled slices of them are solved first.
     """
     places = [place for place in _places() if libraries is None or place.name in libraries]
     if not places:
-        raise SystemExit("no library for arrays on a device is installed; PyTorch would do")
+        raise SystemExit("no library for arrays on a device is installed: install PyTorch")
     tables = {"": Table("Certified solutions"), "_paper": Table("The authors' iteration")}
     tables["_path"] = Table("A certified path of 25 cells")
     tables["_gram"] = Table("Gram matrices from samples")
     notes = [
-        f"seconds, medians of up to {repeats} runs after one that does not count, until all work "
-        "on the device is done; own eigh: one run",
+        f"seconds: medians of up to {repeats} runs after a first run, until all work on the device "
+        "is done; own eigh: one run",
         f"host: {n_cores()} cores of the machine, n_jobs=-1, NumPy, up to 3 runs in 6 s",
         f"slices of smooth random images with noise, {SAMPLES} samples in [0, 1], float64; "
-        "resampled: of real samples, drawn with replacement, with a little noise",
-        "/ eigh, / host: how many times as long those take",
+        "resampled: slices of real samples, drawn with replacement, with a little noise",
+        "/ eigh, / host: how many times as long these take",
     ]
     for table in tables.values():
         table.notes += notes
@@ -95,7 +93,7 @@ def _certified(table, gram, lam, eta, places, repeats, with_eigh, data="smooth i
         operators = np.asarray(to_numpy(found.operators), float)
         value, lowest = problems.value(operators), np.linalg.eigvalsh(operators)[:, 0]
         scale = np.maximum(np.linalg.norm(operators, 2, axis=(1, 2)), 1e-300)
-        # By two independent programs: values by NumPy, bounds by the solver on the host.
+        # Two independent programs: NumPy computes the values, the host's solver the bounds.
         gap = float(((value - on_host.dual) / value).max())
         row = {
             "data": data,
@@ -153,12 +151,12 @@ def _iteration(table, gram, lam, eta, places, repeats, with_eigh):
 def _paths(table, gram, places, repeats, data="smooth images"):
     solver = SliceSolver("exact", tol=TOL, max_iter=1000, ridge=RIDGE)
     grid = np.array(GRID)
-    host, on_host = _on_host(lambda: LocalSlices(gram).path(solver, grid, grid, n_jobs=-1))
+    host, on_host = _on_host(lambda: executor_for_gram(gram).path(solver, grid, grid, n_jobs=-1))
     for place in places:
         array = place.asarray(gram.array)
 
         def solve(array=array):
-            return DeviceSlices(GramTensor(array, thin=False), "float64").path(solver, grid, grid)
+            return executor_for_gram(GramTensor(array, thin=False)).path(solver, grid, grid)
 
         seconds, found = _timed(solve, repeats, place.wait)
         row = {
@@ -201,7 +199,7 @@ def _grams(table, X, places, repeats):
 
 
 def smooth_images(n, q, p, seed=0):
-    """Samples in [0, 1] of images of q times p pixels: smooth fields with some noise."""
+    """Make images of q times p pixels in [0, 1]: smooth fields with some noise."""
     rng = np.random.default_rng(seed)
     X = np.empty((n, q, p))
     for sample in X:
@@ -213,7 +211,7 @@ def smooth_images(n, q, p, seed=0):
 
 
 def resampled_gram(X, n_slices):
-    """Gram matrices of samples drawn with replacement, again and again, with a little noise."""
+    """Make Gram matrices of samples drawn with replacement, with a little noise."""
     rng = np.random.default_rng(0)
     X = X / np.abs(X).max()
     parts = []
@@ -235,14 +233,14 @@ def _orientation(X):
 
 
 class _Place:
-    """Arrays of a library on the best device it has."""
+    """A library, and the best device it has."""
 
     def __init__(self, name, device, asarray, wait):
         self.name, self.device, self.asarray, self.wait = name, device, asarray, wait
 
 
 def _places():
-    """PyTorch, CuPy and JAX, as far as they are at hand."""
+    """Yield PyTorch, CuPy and JAX, as far as they are installed."""
     for name, make in (("torch", _torch), ("cupy", _cupy), ("jax", _jax)):
         try:
             module = importlib.import_module(name)
@@ -280,7 +278,7 @@ def _settle(jax):
 
 
 def _timed(function, repeats, wait=nullcontext, *, warm_up=True, budget=20.0):
-    """Median seconds of some runs after the first, and what the last one returned."""
+    """Return the median seconds of some runs after the first, and the last result."""
     seconds, began = [], time.perf_counter()
     for number in range(repeats + warm_up):
         wait()
@@ -296,24 +294,24 @@ def _timed(function, repeats, wait=nullcontext, *, warm_up=True, budget=20.0):
 
 
 def _anew(problems):
-    """The same problems without what an earlier run may have left with them: eigenvectors."""
+    """Copy the problems without the eigenvectors that an earlier run has cached."""
     return replace(problems, gram=GramTensor(problems.gram.array, problems.gram.thin))
 
 
 def _on_host(function):
-    """The same with NumPy, where nothing is compiled."""
+    """Time a function with NumPy, which needs no warm-up because nothing is compiled."""
     return _timed(function, 3, warm_up=False, budget=6.0)
 
 
 def _with_eigh(function, place):
-    """Seconds of the same solver with the library's own eigenvectors in place of products."""
+    """Time the same solver with the library's own eigenvectors instead of products."""
     with _eigenvectors():
         return _timed(function, 1, place.wait, warm_up=False)[0]
 
 
 @contextmanager
 def _eigenvectors():
-    """Let solvers project and decompose by the library's own eigh, every call as it comes."""
+    """Let solvers use the library's own eigh, and record no steps."""
 
     def eigh(matrices):
         return namespace_of(matrices).linalg.eigh(matrices)
@@ -333,7 +331,7 @@ def _eigenvectors():
 
     with (
         mock.patch.object(_paper, "psd_part", psd_part),
-        mock.patch.object(_start, "eigh", eigh),
+        mock.patch.object(_spectrum, "eigh", eigh),
         mock.patch.multiple(_exact, eigh=eigh, sign_for=sign_for, Replayed=as_it_comes),
     ):
         yield
@@ -348,7 +346,7 @@ def _of(gram, place):
 
 
 def _difference(found, expected):
-    """The largest difference, as a share of the largest value."""
+    """Return the largest difference, divided by the largest value."""
     return float(np.abs(to_numpy(found) - expected).max() / max(expected.max(), 1e-300))
 
 
@@ -359,11 +357,11 @@ def _add(table, row):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.device", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small stacks, to see that it runs")
-    parser.add_argument("--repeats", type=int, default=5, help="runs of each timing (5)")
+    parser.add_argument("--quick", action="store_true", help="small stacks, to check that it runs")
+    parser.add_argument("--repeats", type=int, default=5, help="runs per timing (5)")
     parser.add_argument("--libraries", nargs="+", help="torch, cupy, jax; all by default")
-    parser.add_argument("--samples", help="a .npy file of samples (n, q, p), to resample slices of")
-    parser.add_argument("--no-eigh", action="store_true", help="leave out the libraries' own eigh")
+    parser.add_argument("--samples", help=".npy file of samples (n, q, p) to resample")
+    parser.add_argument("--no-eigh", action="store_true", help="skip the libraries' own eigh")
     parser.add_argument(
         "--output", default="benchmarks/results", help="folder of the tables (benchmarks/results)"
     )

@@ -1,4 +1,4 @@
-"""The certified optimum beside the authors' iteration: every set, both orientations, the grid."""
+"""The certified optimum against the authors' iteration: all sets, both orientations, the grid."""
 
 import numpy as np
 
@@ -7,20 +7,20 @@ from benchmarks._results import Table
 from benchmarks._timing import one_thread
 from tensift.algebra import make_transforms
 from tensift.datasets import list_paper
-from tensift.gram import Moments, Orientation
+from tensift.moments import Moments, Orientation
 from tensift.solvers import SliceProblems, solve_exact, solve_paper
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 RIDGE = 1e-3
-TRANSFORMED = ("BreastMNIST", "PIE")  # under the DFT too
+TRANSFORMED = ("BreastMNIST", "PIE")  # also run with the DFT
 
 
 def run(repeats):
-    """One pass over the grid; nothing is timed, so `repeats` has no use here."""
+    """Run one pass over the grid. `repeats` is ignored, because nothing is timed."""
     table = Table("The authors' iteration against the optimum, 25 cells of the paper's grid")
     with one_thread():
-        for name, orientation, transform in cases():
-            row = compare(name, orientation, transform)
+        for name, orientation, basis in cases():
+            row = compare(name, orientation, basis)
             print(" ", *(f"{key} {value}" for key, value in row.items()), flush=True)
             table.rows.append(row)
             if row["worst gap"] > 1e-6:
@@ -29,29 +29,29 @@ def run(repeats):
     table.notes = [
         f"{slices} slices, {25 * slices} problems",
         "worst gap: largest relative duality gap of the exact solver, proven for every slice",
-        "excess: how far the iteration ends above the optimum, as a share of the optimum, both "
-        "with the ridge of 1e-3 in the objective and in the update (the program takes 1e-2 where "
-        "a slice has no more samples than features)",
-        "rises: share of slices and cells in which the iteration's own objective goes up by more "
-        "than 1e-9 of it in some step",
+        "excess: how far the iteration ends above the optimum, divided by the optimum. Both have "
+        "the ridge of 1e-3 in the objective and in the update (the program has 1e-2 where a slice "
+        "has no more samples than features)",
+        "rises: share of slices and cells in which the iteration's own objective rises by more "
+        "than 1e-9 of its value in some step",
         "zero: share of slices and cells whose optimum is zero",
     ]
     return {"": table}
 
 
 def cases():
-    """Name, orientation and transform of every row, the quick ones first."""
+    """Return name, orientation and basis of every row, quick ones first."""
     names = [name for name in list_paper() if published(name) is not None] or ["Orbit", "PIE"]
     every = [(name, orientation, "identity") for name in names for orientation in (0, 1)]
     every += [(name, 0, "dft") for name in TRANSFORMED if name in names]
     return sorted(every, key=lambda case: load(case[0])[0].shape[case[1] + 1])
 
 
-def compare(name, orientation, transform="identity"):
-    """Both solvers on every slice of a set."""
+def compare(name, orientation, basis="identity"):
+    """Run both solvers on every slice of a set."""
     X, source = load(name)
-    gram = gram_of(X, orientation, transform)
-    gram.spectrum  # noqa: B018  once for all cells
+    gram = gram_of(X, orientation, basis)
+    gram.spectrum  # noqa: B018  computed once, for all cells
     gaps, steps, excess, rises, zeros = [], [], [], [], []
     for lam in GRID:
         for eta in GRID:
@@ -68,9 +68,9 @@ def compare(name, orientation, transform="identity"):
         "data": name,
         "source": source,
         "orientation": orientation,
-        "transform": transform,
+        "basis": basis,
         "slices": gram.n_slices,
-        "features a slice": gram.size,
+        "features per slice": gram.size,
         "worst gap": float(np.max(gaps)),
         "steps, median": float(np.median(steps)),
         "steps, most": int(np.max(steps)),
@@ -82,9 +82,9 @@ def compare(name, orientation, transform="identity"):
     }
 
 
-def gram_of(X, orientation, transform="identity"):
-    """The Gram tensor of scaled samples; of conjugate slices one is kept."""
+def gram_of(X, orientation, basis="identity"):
+    """Return the Gram tensor of scaled samples, with one of each pair of conjugate slices."""
     other = [size for mode, size in enumerate(X.shape[1:]) if mode != orientation]
-    moments = Moments(Orientation(X.shape[1:], orientation, make_transforms(transform, other)))
+    moments = Moments(Orientation(X.shape[1:], orientation, make_transforms(basis, other)))
     moments.update(X)
     return moments.gram().scaled(1 / moments.peak)

@@ -1,7 +1,7 @@
-"""Our UDFS and NDFS beside scikit-feature's: time at equal settings, and what comes out.
+"""Our UDFS and NDFS against scikit-feature's: time at equal settings, and the results.
 
-Both programs get features that vary, divided by the largest absolute value, and do the same number
-of iterations: as many as scikit-feature's stopping rule takes.
+Both programs get features that vary, divided by the largest absolute value. Both run the same
+number of iterations: as many as scikit-feature's stopping rule takes.
 """
 
 import contextlib
@@ -15,30 +15,30 @@ from benchmarks._results import Table
 from benchmarks._timing import interleave, one_thread
 from tensift.datasets import load_digits
 from tensift.graphs import heat_kernel_graph, laplacian, nearest_neighbors
-from tensift.selectors import NDFS, UDFS
-from tensift.selectors._local_scatter import LocalScatter
-from tensift.selectors._reweighting import row_norms_sum
+from tensift.rivals import NDFS, UDFS
+from tensift.rivals._local_scatter import LocalScatter
+from tensift.rivals._reweighting import row_norms_sum
 
 DATA = ("digits", "Imm40", "COIL20", "PIE")
 N_CLUSTERS, N_NEIGHBORS, GAMMA = 10, 5, 0.1
-ENOUGH = 10  # times as fast, on the sets on which that is a goal
+ENOUGH = 10  # goal: times as fast, on the sets in GOAL
 GOAL = ("digits", "Imm40")
 
 
 def run(repeats):
-    table = Table("UDFS and NDFS beside scikit-feature, one BLAS thread")
+    table = Table("UDFS and NDFS against scikit-feature, one BLAS thread")
     table.notes = [
-        "UDFS gains most where few features stay in the projection; on PIE most of them do",
-        "ratio: median of scikit-feature over median of ours; range: within single rounds",
+        "UDFS gains most if few features stay in the projection; on PIE most of them do",
+        "ratio: median of scikit-feature divided by median of ours; range: over single rounds",
         f"{N_CLUSTERS} clusters, {N_NEIGHBORS} neighbours. UDFS: gamma = lam = {GAMMA}. NDFS: "
         "alpha = beta = 1, gamma = 1e8, heat kernel of width 1, the published update",
-        "objective: that of the paper, ours and at scikit-feature's projection. Its "
-        "UDFS puts the neighbourhoods of the first few samples in the place of all of them, so it "
-        "minimises something else; of its NDFS only the weights are known",
-        "scikit-feature's NDFS subtracts the graph from a row of degrees; here it is given a "
-        "matrix from which that makes the right Laplacian, built outside its clock and inside "
-        "ours. Both begin with the same k-means. Difference: largest between the weights, as a "
-        "share of the largest weight",
+        "objective: that of the paper, for ours and for scikit-feature's projection. "
+        "scikit-feature's UDFS uses the neighbourhoods of the first few samples for all samples, "
+        "so it minimises something else; its NDFS returns only the weights",
+        "scikit-feature's NDFS subtracts the graph from a row of degrees. Here it gets a matrix "
+        "for which this gives the right Laplacian; making that matrix counts in our time, not in "
+        "theirs. Both start with the same k-means. difference: the largest difference of weights, "
+        "divided by the largest weight",
     ]
     try:
         from skfeature.function.sparse_learning_based.NDFS import ndfs
@@ -102,7 +102,7 @@ def _compare_ndfs(ndfs, rows, repeats):
     minus_laplacian = _MinusLaplacian(-graph)
 
     def theirs(**more):
-        np.random.seed(0)  # noqa: NPY002  it draws from the global state
+        np.random.seed(0)  # noqa: NPY002  scikit-feature uses the global state
         return ndfs(rows, mode="raw", W=minus_laplacian, n_clusters=N_CLUSTERS, gamma=1e8, **more)
 
     steps = _count_steps(theirs)
@@ -127,7 +127,7 @@ def _compare_ndfs(ndfs, rows, repeats):
 
 
 class _MinusLaplacian(csr_matrix):
-    """What scikit-feature subtracts from its own row sums, which are zero here."""
+    """A matrix that scikit-feature subtracts from its row sums, which are zero here."""
 
     def sum(self, axis=None, **kwargs):
         return np.zeros((self.shape[0], 1))

@@ -1,4 +1,4 @@
-"""Time against the samples n, the features of a slice q and the slices p, one doubled at a time."""
+"""Time against samples n, features per slice q and slices p, doubling one at a time."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from benchmarks._data import smooth_field
 from benchmarks._results import Table
 from benchmarks._timing import interleave, one_thread
 from tensift.algebra import make_transforms
-from tensift.gram import Moments, Orientation
+from tensift.moments import Moments, Orientation
 from tensift.solvers import SliceProblems, solve_paper
 
 BASE = {"n": 1024, "q": 32, "p": 32}
@@ -32,13 +32,14 @@ def run(repeats):
                 }
             )
     times.notes = [
-        "smooth random fields, orientation 0, identity, lam = eta = 10, data in [0, 1]; the "
-        "median of several rounds in which the sizes take turns",
+        "smooth random fields, orientation 0, identity, lam = eta = 10, data in [0, 1]; "
+        "medians of several rounds in which the sizes take turns",
     ]
     exponents.notes = [
-        "time grows as the varied size to this power, fitted over all five sizes; "
-        "by counting operations the Gram tensor has n 1, q 2, p 1 and the solver n 0, q 3, p 1 "
-        "(per slice and step: 0, 3, 0); overheads and caches push small sizes below that",
+        "time grows as the varied size to this power, fitted over all five sizes. "
+        "The operation counts of the Gram tensor grow as n 1, q 2, p 1, those of the solver as "
+        "n 0, q 3, p 1 (per slice and step: 0, 3, 0). Overheads and caches lower the exponents "
+        "at small sizes",
     ]
     return {"": times, "_exponents": exponents}
 

@@ -1,4 +1,4 @@
-"""What a certified fit and a certified path cost, beside the authors' iteration."""
+"""The cost of a certified fit and a certified path, against the authors' iteration."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from benchmarks.transcription import fit_transcription
 from tensift import STPCASelector, stpca_path
 from tensift.datasets import list_paper
 
-LARGEST = 128  # features a slice: above, a path takes minutes
+LARGEST = 128  # features per slice; above this a path takes minutes
 
 
 def run(repeats):
-    """Fits at lam = eta = 10, paths over the 25 cells of the paper's grid, in turns."""
+    """Time fits at lam = eta = 10 and paths over the 25 cells of the paper's grid, in turns."""
     table = Table("Fits and paths, one worker, one BLAS thread")
     names = [name for name in list_paper() if published(name) is not None] or ["Orbit", "PIE"]
     with one_thread():

@@ -1,4 +1,4 @@
-"""What `tensift plan` says of jobs beside what they take, each in a fresh process."""
+"""What `tensift plan` predicts against what jobs need, each in a fresh process."""
 
 import json
 import math
@@ -16,36 +16,36 @@ from benchmarks._data import ROOT
 from benchmarks._environment import n_cores
 from benchmarks._results import Table
 
-GOAL = 2.0  # the factor that predictions may be off by
+GOAL = 2.0  # predictions may be wrong by this factor
 MB = 1e6
 SHOWN = ("where", "shape", "what", "core time ratio", "clock ratio", "memory ratio")
-# Samples are smooth fields with noise. "held" is an array in memory, "file" a file that is read,
-# "dask" a cluster of two processes with one thread each.
+# Samples are smooth fields with noise. "held" is an array in memory, "file" a file that is read
+# in chunks, "dask" a cluster of two processes with one thread each.
 JOBS = [
     {"where": "held", "shape": (32, 32), "samples": 60_000},
-    {"where": "held", "shape": (16, 64), "samples": 50_000, "transform": "dft"},
+    {"where": "held", "shape": (16, 64), "samples": 50_000, "basis": "dft"},
     {"where": "held", "shape": (64, 16), "samples": 20_000, "dtype": "complex64"},
-    {"where": "held", "shape": (24, 16, 12), "samples": 20_000, "transform": ["haar", "dct"]},
+    {"where": "held", "shape": (24, 16, 12), "samples": 20_000, "basis": ["haar", "dct"]},
     {"where": "held", "shape": (256, 16), "samples": 2_000},
     {"where": "held", "shape": (128, 24), "samples": 2_000, "solver": "exact"},
-    {"where": "held", "shape": (96, 32), "samples": 2_000, "solver": "exact", "transform": "dft"},
+    {"where": "held", "shape": (96, 32), "samples": 2_000, "solver": "exact", "basis": "dft"},
     {"where": "held", "shape": (200, 32), "samples": 1_000, "cores": 2},
     {"where": "held", "shape": (48, 48), "samples": 3_000, "solver": "exact", "grid": 25},
     {"where": "held", "shape": (48, 48), "samples": 3_000, "grid": 25},
     {"where": "file", "shape": (64, 64), "samples": 40_000},
     {"where": "file", "shape": (64, 64), "samples": 40_000, "cores": 2},
-    {"where": "file", "shape": (128, 16), "samples": 40_000, "transform": "dft"},
-    {"where": "file", "shape": (64, 64), "samples": 20_000, "transform": "eigen"},
+    {"where": "file", "shape": (128, 16), "samples": 40_000, "basis": "dft"},
+    {"where": "file", "shape": (64, 64), "samples": 20_000, "basis": "eigen"},
     {"where": "file", "shape": (8, 8), "samples": 2_000_000},
     {"where": "file", "shape": (256, 128), "samples": 6_000, "orientation": 1},
     {"where": "file", "shape": (200, 200), "samples": 3_000, "dtype": "float64"},
     {"where": "dask", "shape": (64, 64), "samples": 60_000, "workers": 2, "chunk": 2_000},
     {"where": "dask", "shape": (128, 64), "samples": 4_000, "workers": 2, "chunk": 1_000},
 ]  # fmt: skip
-# How much of a job stands in for the data: how a job is named in the plan and in the library.
-PLANNED = ("shape", "samples", "orientation", "transform", "solver", "dtype", "grid", "cores",
+# The settings of a job that `plan_job` takes.
+PLANNED = ("shape", "samples", "orientation", "basis", "solver", "dtype", "grid", "cores",
            "workers", "chunk")  # fmt: skip
-DEFAULTS = {"orientation": 0, "transform": "identity", "solver": "paper", "dtype": "float32",
+DEFAULTS = {"orientation": 0, "basis": "identity", "solver": "paper", "dtype": "float32",
             "grid": 1, "cores": 1, "workers": 1, "chunk": None}  # fmt: skip
 
 
@@ -73,16 +73,16 @@ def run(repeats):
             f"{min(ratios):.2f} to {max(ratios):.2f} times what was measured"
         )
     table.notes += [
-        f"predicted from a calibration of {n_cores()} cores just before, with the steps that the "
-        "slices then took, which depend on the data (their mean is in the column steps); with "
-        "the usual steps in their place, the column usual steps has the ratio of times",
-        "core time: processor time of all threads and workers together, of the client and its "
-        "scheduler, too; all that is measured is the least of up to three runs",
-        "clock: on a machine that others use, too, it says how busy they were; in quiet, the same "
-        "command, `python -m benchmarks plan_check`, makes it worth comparing",
-        "memory: the largest resident size of the process, of the larger worker for dask; "
-        "files are dropped from the page cache before they are read",
-        "held: an array in memory; file: an .npy file; dask: two processes with one thread, that "
+        f"predicted from a calibration of {n_cores()} cores just before, with the number of "
+        "steps that the slices took, which depends on the data (column steps: their mean). usual "
+        "steps: the ratio of times if the plan assumes the usual number of steps",
+        "core time: processor time of all threads and workers together, including the client and "
+        "its scheduler. All measurements are the minimum of up to three runs",
+        "clock: on a shared machine it depends on how busy others are. To compare it, run "
+        "`python -m benchmarks plan_check` on an idle machine",
+        "memory: the largest resident size of the process, or of the larger worker for dask. "
+        "Files are dropped from the page cache before they are read",
+        "held: an array in memory; file: an .npy file; dask: two processes with one thread that "
         "read the same file",
     ]
     return {"": table}
@@ -97,12 +97,13 @@ def _row(job, machine, repeats):
         runs = [_in_fresh_process(job, path) for _ in range(repeats)]
     measured = {name: float(min(run[name] for run in runs)) for name in runs[0]}
     options = {name: job[name] for name in PLANNED if name in job}
-    options |= {"dtype": job.get("dtype", "float32"), "machine": machine}
+    options |= {name: job.get(name, DEFAULTS[name]) for name in ("dtype", "solver")}
+    options["machine"] = machine
     options["in_memory"] = job["where"] == "held"
     usual = plan_job(**options)
     plan = plan_job(**options, steps=measured["steps"])
     cores = {name: each.chosen.core_seconds for name, each in (("usual", usual), ("known", plan))}
-    what = [str(job[k]) for k in ("transform", "solver") if k in job]
+    what = [str(job[k]) for k in ("basis", "solver") if k in job]
     what += [f"grid {job['grid']}"] if "grid" in job else []
     what += [f"{job['cores']} jobs"] if "cores" in job else []
     return {
@@ -132,12 +133,12 @@ def _write_samples(path, job):
     samples = np.lib.format.open_memmap(path, "w+", dtype, (n, *shape))
     rows = max(1, 2**22 // math.prod(shape))
     block = rng.standard_normal((min(rows, n), *shape), dtype=np.float32)
-    for axis in range(1, block.ndim):  # smooth, but for some noise
+    for axis in range(1, block.ndim):  # smooth, except for some noise
         block = 0.5 * (block + np.roll(block, 1, axis=axis))
     block += 0.1 * rng.standard_normal(block.shape, dtype=np.float32)
     if dtype.kind == "c":
         block = block + 1j * np.roll(block, 1, axis=0)
-    for number, start in enumerate(range(0, n, rows)):  # further ones are the same, moved along
+    for number, start in enumerate(range(0, n, rows)):  # later blocks are shifted copies
         count = min(rows, n - start)
         samples[start : start + count] = np.roll(block, number, axis=1)[:count]
     samples.flush()
@@ -163,7 +164,7 @@ def _in_fresh_process(job, path):
 
 
 def _fit_and_measure(job, path):
-    """Runs in the fresh process."""
+    """Fit and measure, in the fresh process."""
     warnings.simplefilter("ignore")
     if job["where"] == "dask":
         return _fit_on_cluster(job, path)
@@ -171,7 +172,7 @@ def _fit_and_measure(job, path):
 
     X = np.load(path, mmap_mode=None if job["where"] == "held" else "r")
     options = {**DEFAULTS, **job}
-    _fit(X[:64].copy(), options)  # what is loaded when it is first used
+    _fit(X[:64].copy(), options)  # load everything that is loaded on first use
     _forget_peak()
     wall, cpu = time.perf_counter(), time.process_time()
     steps = _fit(X, options)
@@ -180,18 +181,19 @@ def _fit_and_measure(job, path):
 
 
 def _fit(X, options):
-    """The mean number of steps."""
+    """Fit, and return the mean number of steps."""
     from tensift import STPCASelector, stpca_path
 
     method = {
         "orientation": options["orientation"],
-        "transform": options["transform"],
+        "basis": options["basis"],
         "solver": options["solver"],
         "n_jobs": options["cores"],
     }
     if options["grid"] > 1:
         return float(stpca_path(X, **method).n_iter.mean())
-    return float(STPCASelector(20, selection="top", **method).fit(X).n_iter_.mean())
+    selector = STPCASelector(20, selection="top", lam=10, eta=10, **method)
+    return float(selector.fit(X).n_iter_.mean())
 
 
 def _fit_on_cluster(job, path):

@@ -1,7 +1,7 @@
-"""Which solver selects better features? Both of them on the paper's sets and grid, by its metrics.
+"""Which solver selects better features? Both on the paper's sets and grid, by its metrics.
 
-`QUALITY_CACHE` in the environment names a folder in which a stopped run leaves what it has for the
-next one to go on from. Empty it when the library changes.
+If the environment variable `QUALITY_CACHE` names a folder, results are stored there, and a stopped
+run continues. Empty the folder when the library changes.
 """
 
 import hashlib
@@ -19,56 +19,56 @@ from benchmarks._timing import one_thread
 from benchmarks.synthetic import COLLAPSED, DEFAULT, GRID, PUBLISHED_ANSWERS
 from tensift import STPCASelector, stpca_path
 from tensift.metrics import evaluate_selection
-from tensift.selectors import rank_features
+from tensift.selection import rank_features
 
 SOLVERS = ("paper", "exact")
 BY_SPREAD = "exact, ties by spread"
 SAME = "same features as paper"
-SHORT_GRID = (0.1, 10.0)  # where slices are large
+SHORT_GRID = (0.1, 10.0)  # for large slices
 REPEATS = 10  # of k-means
 DRAWS = 10  # of random features
-CLEAR = 0.1  # points by which metrics without k-means have to differ to count as different
+CLEAR = 0.1  # points by which metrics without k-means must differ to count as different
 METRICS = {
     "acc": "Clustering accuracy, per cent",
     "nmi": "Normalised mutual information, per cent",
     "silhouette": "Silhouette of the true labels, times 100",
-    "poc": "Share of the chosen features that have the largest between-class variance, per cent",
-    "known": "Share of the chosen features that are known to be right, per cent",
+    "poc": "Share of the selected features with the largest between-class variance, per cent",
+    "known": "Share of the selected features that are known to be right, per cent",
 }
-STOCHASTIC = ("acc", "nmi")  # their values depend on the seeds of k-means
+STOCHASTIC = ("acc", "nmi")  # values that depend on the seeds of k-means
 NOTES = [
-    f"acc, nmi: means over {REPEATS} runs of k-means, from the same seeds for all. silhouette is "
-    "that of the true labels; it, poc and known have no randomness. All are times 100",
-    "A value is the mean over the numbers of chosen features: 50, 100, ..., 300 pixels (USPS 10, "
+    f"acc, nmi: means over {REPEATS} runs of k-means, with the same seeds for all. silhouette is "
+    "that of the true labels; silhouette, poc and known are not random. All are times 100",
+    "A value is the mean over the numbers of selected features: 50, 100, ..., 300 pixels (USPS 10, "
     "30, ..., 110; Array 4), or channels: Orbit 3, ASCH 6, UCIDSA 15, UCIHAR 100",
     "default: lam = eta = 10. grid: mean over {0.01, 0.1, 1, 10, 100}^2. best: the largest value "
-    "of all cells and numbers, which the paper reports; to choose it takes the labels",
+    "of all cells and numbers, as the paper reports it; choosing it needs the labels",
     "exact better / worse: by more than two standard errors over the runs of k-means, and by more "
     f"than {CLEAR}",
     "UCIHAR in orientation 0 and ASCH in orientation 1 have slices of 561 and 640 features: there "
     "the grid is {0.1, 10}^2",
-    "same features: chosen by both solvers, mean over cells, per cent. cells by ties: cells in "
-    "which some of the exact solver's chosen features have a score of zero",
+    "same features: selected by both solvers, mean over cells, per cent. cells by ties: cells in "
+    "which some features that the exact solver selects have a score of zero",
     f"random: {DRAWS} draws. variance: summed over the elements of a channel. UCIHAR is recomputed "
-    "from raw recordings, and UCIDSA's choice of segments is inferred: not the authors' files",
+    "from raw recordings, and the segments of UCIDSA are inferred: not the authors' files",
 ]
 TIES_NOTES = [
-    "by ties: cells in which some of the exact solver's chosen features have a score of zero",
-    "exact: as STPCASelector ranks, features without a score by where they enter as both penalties "
-    "are lowered. ties by spread: those by their standard deviations",
-    "better / worse: than paper. Its scores are seldom exactly zero; those that are, it ranks by "
-    "spread, where the authors' program goes by index (on UCIDSA that makes POC smaller)",
+    "by ties: cells in which some features that the exact solver selects have a score of zero",
+    "exact: ranked as by STPCASelector, features without a score by when they enter as both "
+    "penalties decrease. ties by spread: features without a score by their standard deviations",
+    "better / worse: than paper. Its scores are seldom exactly zero. Where they are, it ranks by "
+    "spread; the authors' program ranks by index, which makes POC smaller on UCIDSA",
 ]
 PIXELS = (50, 100, 150, 200, 250, 300)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A set of the paper: the counts it chooses there, and the orientation of its program."""
+    """A set of the paper: its numbers of features, and the orientation of the authors' program."""
 
     counts: tuple[int, ...]
     authors: int | None = None
-    large: int | None = None  # the orientation whose slices are too large for the whole grid
+    large: int | None = None  # an orientation whose slices are too large for the whole grid
 
 
 SUBJECTS = {
@@ -88,7 +88,7 @@ SUBJECTS = {
 
 @dataclass(frozen=True)
 class Maps:
-    """Score maps and rankings, a row for each cell of the grid."""
+    """Score maps and rankings, one row per cell of the grid."""
 
     scores: np.ndarray
     rankings: np.ndarray
@@ -96,7 +96,7 @@ class Maps:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What rankings are worth in points: metric to values `(rankings, counts)`.
+    """How good rankings are, in points: metric to values `(rankings, counts)`.
 
     `stds` are the standard deviations over the repeats of k-means.
     """
@@ -105,20 +105,20 @@ class Outcome:
     stds: dict[str, np.ndarray]
 
     def level(self, metric):
-        """A value for each ranking, the mean over the counts."""
+        """Return one value per ranking, the mean over the counts."""
         return self.means[metric].mean(axis=1)
 
     def error(self, metric):
-        """Standard error of `level`, by the repeats of k-means."""
+        """Return the standard error of `level`, from the repeats of k-means."""
         return np.sqrt((self.stds[metric] ** 2 / REPEATS).sum(axis=1)) / self.stds[metric].shape[1]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Both solvers on one set in one orientation, beside selections that know nothing of them.
+    """Both solvers on one set in one orientation, and the simple selections.
 
-    `outcomes` has an entry for each solver as it ranks, and one for the exact solver's scores with
-    features that have none in another order.
+    `outcomes` has one entry per solver. A further entry has the exact solver's scores, with
+    features without a score ordered by their standard deviations.
     """
 
     name: str
@@ -139,14 +139,14 @@ class Case:
         return self.outcomes[contestant].level(metric)
 
     def gain(self, metric, contestant="exact"):
-        """For each cell: how much better than the paper's, and whether clearly so."""
+        """Return, for each cell, the gain over solver "paper" and whether it is clear."""
         paper, other = self.outcomes["paper"], self.outcomes[contestant]
         difference = other.level(metric) - paper.level(metric)
         noise = np.hypot(paper.error(metric), other.error(metric))
         return difference, np.abs(difference) > np.maximum(2 * noise, CLEAR)
 
     def overlap(self, contestant="exact"):
-        """For each cell, the per cent of chosen features that are the paper's too."""
+        """Return, for each cell, the per cent of features that solver "paper" selects too."""
         counts = SUBJECTS[self.name].counts
         pairs = zip(self.maps["paper"].rankings, self.maps[contestant].rankings, strict=True)
         shares = [[len(np.intersect1d(a[:c], b[:c])) / c for c in counts] for a, b in pairs]
@@ -154,12 +154,12 @@ class Case:
 
     @property
     def tied(self):
-        """For each cell, whether some of the exact solver's chosen features have no score."""
+        """Whether, in each cell, some features that the exact solver selects have no score."""
         return self.outcomes["exact"].level("alive") < 100
 
 
 def run(repeats):
-    """One pass: spreads are over k-means, cells and draws; `repeats` is for timings elsewhere."""
+    """Run one pass. `repeats` is ignored; spreads are over k-means, cells and draws."""
     cache = os.environ.get("QUALITY_CACHE")
     cache = Path(cache) if cache else None
     if cache:
@@ -179,12 +179,12 @@ def run(repeats):
                 cells = tuple(product(grid, grid))
                 cases.append(Case(name, orientation, cells, maps, outcomes, plain))
     if not cases:
-        raise SystemExit("none of the paper's sets was found: name their folder in TENSIFT_DATA")
+        raise SystemExit("none of the paper's sets was found: set TENSIFT_DATA to their folder")
     return _tables(cases)
 
 
 def score_maps(judge, orientation, grid, cache=None):
-    """The maps of all cells, for each contestant."""
+    """Return the maps of all cells for each contestant."""
     data, name = judge.data, judge.dataset.name
     settings = {"orientation": orientation, "feature_mode": judge.dataset.feature_mode}
     cells, maps = list(product(grid, grid)), {}
@@ -202,7 +202,7 @@ def score_maps(judge, orientation, grid, cache=None):
         maps[solver] = Maps(scores, np.array([rank_features(row, spread) for row in scores]))
     maps[BY_SPREAD] = maps["exact"]
 
-    # The rest is the same but for features without a score.
+    # STPCASelector ranks only features without a score differently.
     counts = judge.subject.counts
     tied = np.flatnonzero(np.count_nonzero(maps["exact"].scores, axis=1) < max(counts))
     rankings = maps["exact"].rankings.copy()
@@ -211,13 +211,13 @@ def score_maps(judge, orientation, grid, cache=None):
         selector = STPCASelector(
             max(counts), selection="top", lam=lam, eta=eta, solver="exact", **settings
         )
-        rankings[number] = selector.fit(data).ranking_
+        rankings[number] = selector.fit(data).order_
     maps["exact"] = Maps(maps["exact"].scores, rankings)
     return maps
 
 
 class Judge:
-    """Judges sets of features of one dataset, each set once: many cells choose the same."""
+    """Judge sets of features of one dataset, each set once, because many cells select the same."""
 
     def __init__(self, dataset, subject, cache=None):
         self.data = read_only(np.array(dataset.data, dtype=np.float64))
@@ -229,7 +229,7 @@ class Judge:
         self._judged = json.loads(self._path.read_text()) if stored else {}
 
     def maps(self, maps):
-        """The outcome of maps, with the share of chosen features whose scores are alive."""
+        """Return the outcome of maps, with the share of selected features that have a score."""
         outcome = self._outcome(maps.rankings, self.subject.counts)
         alive = np.take_along_axis(maps.scores, maps.rankings, axis=1) > COLLAPSED
         shares = [100 * alive[:, :count].mean(axis=1) for count in self.subject.counts]
@@ -237,7 +237,7 @@ class Judge:
         return outcome
 
     def plain(self):
-        """The outcome of chance, of variance, and of all features."""
+        """Return the outcomes of random features, of variance and of all features."""
         variance, mode = self.data.var(axis=0), self.dataset.feature_mode
         if mode is not None:
             variance = variance.sum(axis=tuple(set(range(variance.ndim)) - {mode}))
@@ -302,7 +302,7 @@ def _tables(cases):
 
 
 def _summary(cases):
-    """Means over the cases, and in how many of them and of their cells which solver is better."""
+    """Summarise the cases: means, and how often which solver is better."""
     table = Table("Over all sets and both orientations", notes=NOTES)
     for metric in METRICS:
         judged = [case for case in cases if case.has(metric)]
@@ -326,7 +326,7 @@ def _summary(cases):
 
 
 def _ties(cases):
-    """Cells in which the exact solver chooses by score alone, and cells in which ties decide."""
+    """Separate cells in which the exact solver selects by score from those decided by ties."""
     table = Table("By score, and by ties", notes=TIES_NOTES)
     contestants = (*SOLVERS, BY_SPREAD)
     for metric, tied in product((*METRICS, SAME), (False, True)):
@@ -392,7 +392,7 @@ def _cell_rows(cases):
 
 
 def _seeds(outcome, metric, number):
-    """Standard deviation over the repeats of k-means, averaged over the counts, if it has any."""
+    """Return the mean standard deviation over k-means, or None if the metric is not random."""
     return float(outcome.stds[metric][number].mean()) if metric in STOCHASTIC else None
 
 
@@ -407,7 +407,7 @@ def _mean(values):
 
 
 def _tally(gains):
-    """In how many places the second contestant is clearly better and clearly worse."""
+    """Say in how many places the second contestant is clearly better and clearly worse."""
     difference, clear = np.asarray(gains)
     signs = np.sign(difference) * clear
     return f"{np.sum(signs > 0)} / {np.sum(signs < 0)} of {len(signs)}"

@@ -1,4 +1,4 @@
-"""Draw `docs/images/solvers.png` from the tables that the benchmark `quality` wrote.
+"""Draw `docs/images/solvers.png` from the tables of the benchmark `quality`.
 
 ``python -m benchmarks.quality_figure [results folder] [picture]``
 """

@@ -1,7 +1,7 @@
-"""SOGFS, SPCAFS, RNE and NLGMS beside plain transcriptions of them, on JAFFE.
+"""SOGFS, SPCAFS, RNE and NLGMS against plain transcriptions of them, on JAFFE.
 
-The transcriptions are too slow for all 4096 pixels: they are timed on fewer, and what they would
-take is extrapolated by the growth that was measured.
+The transcriptions are too slow for all 4096 pixels. They are timed on fewer pixels, and their times
+are extrapolated by the measured growth.
 """
 
 import time
@@ -16,21 +16,21 @@ from benchmarks._results import Table
 from benchmarks._timing import one_thread
 from benchmarks._transcriptions_embedding import fit_nlgms, fit_rne
 from benchmarks._transcriptions_spectral import sogfs, spcafs
-from tensift.selectors import NLGMS, RNE, SOGFS, SPCAFS
+from tensift.rivals import NLGMS, RNE, SOGFS, SPCAFS
 
-STEPS = {256: (4, 4), 512: (4, 2), 1024: (2, 2), 4096: (1, 1)}  # of rows and columns of pixels
+STEPS = {256: (4, 4), 512: (4, 2), 1024: (2, 2), 4096: (1, 1)}  # steps along rows and columns
 FULL = 4096
-FITTED = (512, 1024)  # the exponent is that of the two largest sizes a transcription is run at
+FITTED = (512, 1024)  # the exponent is fitted at the two largest sizes of the transcriptions
 SELECTED, CLUSTERS, NEIGHBORS, COMPONENTS = 100, 7, 5, 10
 GOAL = 20
-ROUNDS, BUDGET = 3, 60.0  # of a contest, at most, and the seconds of its rounds
+ROUNDS, BUDGET = 3, 60.0  # most rounds of a contest, and their seconds
 
 
 @dataclass(frozen=True)
 class Contest:
-    """A method twice: `ours` and `theirs` fit rows `(n, d)` and return how many iterations it took.
+    """A method twice: `ours` and `theirs` fit rows `(n, d)` and return the number of iterations.
 
-    `growth` is the power of d in the leading term of the transcription.
+    `growth` is the power of d in the leading term of the transcription's cost.
     """
 
     method: str
@@ -92,7 +92,7 @@ def _nlgms(same_start, **limits):
     return ours, theirs
 
 
-CONTESTS = (  # the same steps first: their growth is also that of a fit
+CONTESTS = (  # equal steps first: their growth is used for the fit too
     Contest("SPCAFS", "10 iterations", *_spcafs(max_iter=10, tol=0.0), growth=3),
     Contest("SPCAFS", "fit", *_spcafs(), growth=3),
     Contest("SOGFS", "200 reweightings", *_sogfs(max_iter=1, tol=0.0), growth=3),
@@ -111,25 +111,25 @@ def run(repeats):
     rounds = min(repeats, ROUNDS)
     table = Table("Rivals against plain transcriptions of them, JAFFE, one thread")
     with one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of convergence: iterations are cut on purpose
+        warnings.simplefilter("ignore")  # about convergence: iterations are limited on purpose
         exponents = {}
         for contest in CONTESTS:
             table.rows.append(_compare(contest, rows, rounds, exponents))
     table.notes = [
-        f"n = {len(X)} ({source}); seconds of processor time, one thread, the least of all "
-        "rounds. 256, 512 and 1024 pixels are every so many rows and columns",
-        f"exponent: of the growth from {FITTED[0]} to {FITTED[1]} pixels of a transcription that "
-        "makes the same number of steps at both; fits end after different numbers, so theirs would "
-        f"say little. Its seconds at {FULL} are those at {FITTED[1]} times {FULL // FITTED[1]} to "
-        "that power: **extrapolated, not measured**. By leading term: to the power of d in it, 3 "
-        "and for RNE 2",
-        f"ratio: those seconds over ours, which are measured; the goal for a fit is {GOAL}",
+        f"n = {len(X)} ({source}); seconds of processor time, one thread, minimum of all "
+        "rounds. 256, 512 and 1024 pixels are a subset of rows and columns",
+        f"exponent: growth from {FITTED[0]} to {FITTED[1]} pixels of a transcription that "
+        "takes the same number of steps at both. Fits end after different numbers of steps, so "
+        f"their growth says little. The seconds at {FULL} are those at {FITTED[1]} times "
+        f"{FULL // FITTED[1]} to that power: **extrapolated, not measured**. By leading term: the "
+        "power of d in the leading term, 3, and 2 for RNE",
+        f"ratio: those seconds divided by ours, which are measured; the goal for a fit is {GOAL}",
         f"Settings: {SELECTED} features, {NEIGHBORS} neighbours, SPCAFS gamma 1 and {COMPONENTS} "
         f"components, SOGFS gamma 1 and {CLUSTERS} clusters and components, RNE alpha 1000, NLGMS "
         "lambda1 = lambda2 = 100 and 83 components",
-        "fit: each with its own rule for the end; RNE ours by its own solver, which makes 10 "
-        "sweeps an iteration, the authors' 30; NLGMS ours from its start without chance. The "
-        "other rows: the same number of the same steps in both",
+        "fit: each with its own stopping rule. Our RNE uses its own solver with 10 sweeps per "
+        "iteration; the authors' has 30. Our NLGMS has a deterministic start. The other rows: "
+        "the same number of the same steps in both",
     ]
     table.failures = [
         f"{row['method']}: a fit {row['ratio']:.3g} times as fast, less than {GOAL}"

@@ -1,7 +1,8 @@
-"""SparseTensorPCA on rows beside sparsepca, another program for the same criterion.
+"""SparseTensorPCA on rows against sparsepca, another program for the same criterion.
 
 sparsepca (alternating manifold proximal gradients, by Chen, Ma, Xue and Zou) minimises the
-criterion of Zou, Hastie and Tibshirani that SparseTensorPCA has for samples of one mode.
+criterion of Zou, Hastie and Tibshirani. For samples with one mode, SparseTensorPCA has the same
+criterion.
 """
 
 import time
@@ -33,11 +34,11 @@ def run(repeats):
     equal = np.abs(apart) <= 1e-6
     ratios = [row["time ratio"] for row in table.rows]
     table.notes = [
-        "theirs - ours: difference of the objectives, as a share; above 0 where ours is lower",
-        "loadings: largest difference of unit loadings, matched and up to sign",
+        "theirs - ours: relative difference of the objectives; above 0 if ours is lower",
+        "loadings: largest difference of matched unit loadings, up to sign",
         f"equal to 1e-6 in {equal.sum()} of {len(apart)}, ours lower in {(apart > 1e-6).sum()}, "
         f"theirs lower in {(apart < -1e-6).sum()}: the criterion is not convex",
-        f"time ratio, theirs over ours: {np.median(ratios):.2g} in the median, "
+        f"time ratio, theirs divided by ours: {np.median(ratios):.2g} in the median, "
         f"{min(ratios):.2g} to {max(ratios):.2g}",
     ]
     return {"": table}
@@ -61,7 +62,7 @@ def _compare(spca, shape, lam, ridge, seed):
         maxiter=10_000,
     )
     other = time.perf_counter() - start
-    value = theirs["f_manpg"] + np.sum(X**2)  # they leave out the constant
+    value = theirs["f_manpg"] + np.sum(X**2)  # they omit the constant
     loadings = ours.encoder_[0]
     loadings = loadings / np.maximum(np.linalg.norm(loadings, axis=0), 1e-300)
     match = np.abs(loadings.T @ theirs["loadings"]).argmax(axis=1)

@@ -1,7 +1,7 @@
-"""Samples that are read from a file a chunk at a time: how fast, and in how much memory.
+"""Read samples from a file one chunk at a time: how fast, and with how much memory.
 
-The first case has a file of 20 GB, or of as many as TENSIFT_STREAM_GB says; the others have a
-tenth of that. Files are made in TENSIFT_STREAM_FOLDER, or where temporary files go, and removed.
+The first case has a file of 20 GB, or of `TENSIFT_STREAM_GB`; the others have a tenth of that.
+Files are written to `TENSIFT_STREAM_FOLDER` or to the folder of temporary files, and removed.
 """
 
 import json
@@ -34,7 +34,7 @@ CASES = [  # shape, type, format, share of the size, whether the file is in the 
     ((64, 64), "float64", "npy", 0.1, True),
     ((256, 256), "float32", "npy", 0.1, True),
 ]
-WANTED = 0.8  # of the slower of reading and multiplying
+WANTED = 0.8  # share of the slower of reading and multiplying
 MOST_MEMORY = 1e9
 _BLOCK_BYTES = 2**26
 
@@ -45,7 +45,7 @@ def run(repeats):
         needed, free = 1.1e9 * GIGABYTES, shutil.disk_usage(folder).free
         if free < needed:
             raise SystemExit(
-                f"stream needs {needed / 1e9:.0f} GB in {folder}, and {free / 1e9:.0f} GB are "
+                f"stream needs {needed / 1e9:.0f} GB in {folder}, but only {free / 1e9:.0f} GB are "
                 "free; set TENSIFT_STREAM_GB or TENSIFT_STREAM_FOLDER"
             )
         for case in CASES:
@@ -62,13 +62,13 @@ def run(repeats):
         if row["peak MB"] * 1e6 > MOST_MEMORY:
             table.failures.append(f"{row['shape']} {row['dtype']}: {row['peak MB']:.0f} MB")
     table.notes = [
-        "collect_moments(..., n_jobs=-1) with defaults, in a fresh process; the file is dropped "
-        "from the page cache before every measurement, unless it is said to be cached",
-        "read: the same chunks read and thrown away; multiply: the products of the slices alone, "
-        "over and over on one block that stays in cache, by as many workers, counted in bytes of "
-        "the file; share: streaming as a share of the slower of the two. Read, multiply and "
-        "stream take turns, and the median of every turn's share is given",
-        "peak: resident memory of the process at its worst moment; before: after imports",
+        "collect_moments(..., n_jobs=-1) with defaults, in a fresh process. The file is dropped "
+        "from the page cache before every measurement, except where cached is True",
+        "read: read the same chunks and discard them. multiply: only the products of the slices, "
+        "repeated on one block that stays in cache, with as many workers, counted in bytes of "
+        "the file. share: streaming divided by the slower of the two. Read, multiply and "
+        "stream take turns; share is the median over the turns",
+        "peak: largest resident memory of the process; before: resident memory after imports",
     ]
     return {"": table}
 
@@ -160,7 +160,7 @@ def _flush(file):
 
 
 def _set_cache(path, cached):
-    """Let the page cache hold all of a file, or nothing of it."""
+    """Load a whole file into the page cache, or drop it from there."""
     for file in [path] if path.is_file() else path.rglob("*"):
         if not file.is_file():
             continue
@@ -210,10 +210,10 @@ def _read(X):
 
 
 def _multiply(X):
-    """Products of the slices of one block, which stays where it is."""
-    from tensift._pool import Pool
+    """Multiply the slices of one block, which stays in cache."""
+    from tensift._utils.pool import Pool
     from tensift.algebra import make_transforms
-    from tensift.gram import Moments, Orientation
+    from tensift.moments import Moments, Orientation
 
     orientation = Orientation(X.shape[1:], 0, make_transforms("identity", X.shape[2:]))
     moments = Moments(orientation)

@@ -1,4 +1,7 @@
-"""How often the known features of synthetic data come first, over seeds and the paper's grid."""
+"""How often the known features of synthetic data come first, over seeds and the paper's grid.
+
+The numbers are for solver "paper" with the largest scores, as in the paper.
+"""
 
 import math
 from dataclasses import dataclass, fields
@@ -13,20 +16,20 @@ from tensift import STPCASelector
 from tensift.datasets import make_array, make_orbit
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
-DEFAULT = (10.0, 10.0)
+DEFAULT = (10.0, 10.0)  # the paper's setting for use without tuning
 SEEDS = range(20)
 GENERATORS = {"Orbit": make_orbit, "Array": make_array}
-# The published files do not name these; in Orbit they are the only three channels with a constant
-# sum of squares, in Array the only units whose phase has an error.
+# The published files do not name these. In Orbit, they are the only three channels with a constant
+# sum of squares; in Array, the only units with an error in their phase.
 PUBLISHED_ANSWERS = {"Orbit": [6, 7, 8], "Array": [62, 63, 72, 73]}
 
 
-COLLAPSED = 1e-6  # a largest score below this: what is left of a map is the iteration's residue
+COLLAPSED = 1e-6  # if the largest score is below this, the map is only a residue of the iteration
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a ranking puts first: share of known features, and the chance that all are known."""
+    """The features that come first: the share of known ones, and the chance that all are known."""
 
     share: float
     all_right: float
@@ -53,13 +56,13 @@ def run(repeats):
             summary.rows.append(_summary_row(name, account, "random", at_random))
     summary.notes = [
         "all right: share of trials whose first 3 channels (Orbit) or first 4 units (Array) are "
-        "exactly the known ones; share right: mean share of known ones among them",
+        "exactly the known ones; share right: mean share of known ones among the first",
         f"default: lam = eta = {DEFAULT[0]:g}. grid: all 25 cells of "
-        "{0.01, 0.1, 1, 10, 100}^2. best cell: the mean over trials of the cell that is best in "
-        "each; finding that cell takes knowledge of the answer",
+        "{0.01, 0.1, 1, 10, 100}^2. best cell: the mean over trials of the best cell of each; "
+        "only someone who knows the answer can find that cell",
         "scores alone: equal scores are ordered at random (the exact expectation). ties by spread: "
-        "`ranking_`, which orders equal scores by the features' standard deviations, so that what "
-        "it finds among ties is plain variance's doing",
+        "`order_`, which sorts equal scores by the features' standard deviations; what it finds "
+        "among ties comes from plain variance",
         "by ties: share of trials and cells whose first features are chosen among equal scores; "
         f"collapsed: largest score below {COLLAPSED:g}",
         "variance ranks by the variance of the samples (Orbit: summed over the channel's times)",
@@ -68,7 +71,7 @@ def run(repeats):
 
 
 def _subjects():
-    """Name, account, and trials `(data, known features, feature mode)`."""
+    """Yield name, account, and trials `(data, known features, feature mode)`."""
     for name, generate in GENERATORS.items():
         for style in ("paper", "file"):
             sets = [generate(style=style, random_state=seed) for seed in SEEDS]
@@ -81,7 +84,7 @@ def _subjects():
 
 
 def _over_grid(data, known, feature_mode, orientation):
-    """For each cell the outcome of the scores alone, and that of the library's ranking."""
+    """Return, for each cell, the outcome of the scores alone and that of `order_`."""
     outcomes = []
     for lam, eta in product(GRID, GRID):
         selector = STPCASelector(
@@ -91,14 +94,15 @@ def _over_grid(data, known, feature_mode, orientation):
             lam=lam,
             eta=eta,
             feature_mode=feature_mode,
+            solver="paper",
         ).fit(data)
-        places = np.argsort(selector.ranking_)
+        places = np.argsort(selector.order_)
         outcomes.append((_outcome(selector.scores_.ravel(), known), _outcome(-places, known)))
     return outcomes
 
 
 def _outcome(scores, known):
-    """Expectation over random orders of equal scores."""
+    """Return the expected outcome if equal scores are ordered at random."""
     count = len(known)
     threshold = np.sort(scores)[-count]
     above, tied = np.flatnonzero(scores > threshold), np.flatnonzero(scores == threshold)
@@ -122,7 +126,7 @@ def _variance(data, known, feature_mode):
 
 
 def _summary_row(name, account, method, outcomes):
-    """`outcomes` has a row for each trial and a column for each cell, or one column only."""
+    """Summarise `outcomes`: one row per trial, and one column per cell or a single column."""
     share, right, ties, collapsed = _fields(outcomes)
     has_grid = share.shape[1] > 1
     default = list(product(GRID, GRID)).index(DEFAULT) if has_grid else 0

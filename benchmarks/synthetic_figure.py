@@ -1,4 +1,4 @@
-"""Draw `docs/images/synthetic.png` from the table that the benchmark `synthetic` wrote.
+"""Draw `docs/images/synthetic.png` from the table of the benchmark `synthetic`.
 
 ``python -m benchmarks.synthetic_figure [results folder] [picture]``
 """

@@ -1,8 +1,8 @@
-"""The authors' algorithm written down plainly: the floor every speed claim is held to.
+"""The authors' algorithm written down plainly: all speed claims are relative to it.
 
-One slice at a time, the Gram matrix computed anew in every step, a dense inverse and a full
-eigendecomposition in every step, the objective from the data. It shares no code with `tensift`,
-so the tests use it as an independent truth as well.
+It solves one slice at a time. Every step computes the Gram matrix, a dense inverse, a full
+eigendecomposition, and the objective from the data. It shares no code with `tensift`, so the tests
+use it as an independent truth as well.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ def objective(A, slice_, lam, eta):
 
 
 def fit_transcription(X, lam, eta, *, orientation=0, M=None, max_iter=100, tol=1e-5):
-    """Score map, steps and objective of every slice; `X` is (n, d1, d2)."""
+    """Return the score map, and the steps and objective of every slice; `X` is (n, d1, d2)."""
     X = X / np.abs(X).max()
     n = len(X)
     data = np.moveaxis(X, [orientation + 1, 0], [0, 1])  # q x n x p, the paper's reoriented tensor
@@ -38,7 +38,7 @@ def fit_transcription(X, lam, eta, *, orientation=0, M=None, max_iter=100, tol=1
             A = (S - eta / 2 * eye) @ np.linalg.inv(S + lam * W + ridge * eye)
             values, vectors = np.linalg.eigh((A + A.conj().T) / 2)
             A = vectors @ np.diag(np.maximum(values, 0)) @ vectors.conj().T
-            # The conjugate is a slip of the program; it matters for complex data only.
+            # The conjugate is a slip of the program. It matters only for complex data.
             watched = objective(A.conj() if q < n else A, slice_, lam, eta)
             if abs(watched - previous) < tol:
                 break

@@ -1,4 +1,4 @@
-"""One worker against two, and how many threads a fit really uses."""
+"""One worker against two, and how many threads a fit uses."""
 
 import threading
 from functools import partial
@@ -16,7 +16,7 @@ SAMPLING_SECONDS = 0.002
 
 
 def _fit(X, solver, n_jobs):
-    return STPCASelector(selection="top", lam=10, eta=10, solver=solver, n_jobs=n_jobs).fit(X)
+    return STPCASelector(100, selection="top", lam=10, eta=10, solver=solver, n_jobs=n_jobs).fit(X)
 
 
 def run(repeats):
@@ -55,17 +55,17 @@ def run(repeats):
             same = False
             table.failures.append(f"scores of solver={solver!r} depend on n_jobs")
     table.notes = [
-        "threads are read every 2 ms in one further, untimed fit; a fit without a pool of "
-        "workers counts as one worker",
+        "threads are counted every 2 ms in one more fit, which is not timed; a fit without a pool "
+        "of workers counts as one worker",
         f"scores with one and two workers are {'identical' if same else 'different'}",
     ]
     return {"": table}
 
 
 def _watch(fit):
-    """The most workers, BLAS threads while there were that many, and the largest product."""
+    """Return the most workers, the BLAS threads at that time, and the largest product of both."""
     libraries = ThreadpoolController().select(user_api="blas")
-    before = threading.active_count() + 1  # with the watching thread
+    before = threading.active_count() + 1  # the watching thread counts too
     seen = [(1, 1)]
     ended = threading.Event()
 
@@ -74,8 +74,8 @@ def _watch(fit):
 
     def watch():
         while not ended.wait(SAMPLING_SECONDS):
-            # The limit is set before workers start and lifted after they end: read it on both
-            # sides of the count, so that a change in between is not taken for an excess.
+            # The limit is set before workers start and lifted after they end. Read it before and
+            # after the count, so that a change in between does not look like too many threads.
             threads = blas_threads()
             workers = max(1, threading.active_count() - before)
             seen.append((workers, min(threads, blas_threads())))

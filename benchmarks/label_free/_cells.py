@@ -1,11 +1,14 @@
-"""The computations of the study: choices, which see no labels, and judgements."""
+"""The computations of the study: choices, which do not see the labels, and judgements."""
 
 import hashlib
 import json
 import time
+import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.label_free._contestants import Contestant
 from benchmarks.label_free._sources import fingerprint
@@ -16,20 +19,20 @@ from tensift.metrics import evaluate_selection
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)  # the paper's
 SHORT_GRID = (0.1, 10.0)
-LARGE = 200  # features of a slice, beyond which the grid is the short one
+LARGE = 200  # slices with more features get the short grid
 SEEDS = tuple(range(20))  # of k-means
-LIMIT = 60.0  # seconds of processor time that one fit may take
+LIMIT = 60.0  # most seconds of processor time for one fit
 METRICS = ("acc", "nmi")
 
 
 def compute(cell):
-    """What `run_cells` calls, also in other processes."""
+    """Compute a cell; `run_cells` calls this, also in other processes."""
     return cell.compute()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a contestant chooses on a set: its first features for each count."""
+    """What a contestant selects on a set: its first features for each count."""
 
     subject: str
     contestant: Contestant
@@ -45,16 +48,16 @@ class Choice:
         return self.subject, self.contestant.method
 
     def _identity(self):
-        """The parameters by name, those that are left at their defaults too."""
+        """Return the parameters by name, including those left at their defaults."""
         samples, _ = load_subject(self.subject)
         try:
             made = self.contestant.make(max(samples.counts), samples, self.seed)
-        except TypeError:  # a parameter that the library does not have: the fit will say so
+        except TypeError:  # the library does not have this parameter; the fit will say so
             return repr(self.contestant)
         return f"{self.contestant.method} {sorted(made.get_params(deep=False).items())!r}"
 
     def compute(self):
-        """`features` for each count and `seconds`; or why it is `left_out`; or the `error`."""
+        """Return `features` per count and `seconds`, or why it is `left_out`, or the `error`."""
         samples, _ = load_subject(self.subject)
         started = time.process_time()
         try:
@@ -70,8 +73,8 @@ class Choice:
         contestant, counts = self.contestant, samples.counts
         if not contestant.per_count:
             fitted = self._fitted(max(counts), samples)
-            order = fitted.ranking_.tolist()
-            # A selector that keeps all is judged by all.
+            order = fitted.order_.tolist()
+            # A selector that keeps all features is judged with all of them.
             kept = int(np.count_nonzero(fitted.get_support()))
             return [order[: kept if kept > max(counts) else count] for count in counts]
         found = []
@@ -82,15 +85,14 @@ class Choice:
 
     def _fitted(self, count, samples):
         selector = self.contestant.make(count, samples, self.seed)
-        with time_limit(LIMIT if can_limit() else None):
+        with time_limit(LIMIT if can_limit() else None), _limited_steps():
             selector.fit(samples.data)
-            selector.ranking_  # noqa: B018  (some solve when a result is first read)
         return selector
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What the paper's method chooses over its whole grid in one orientation, by largest scores."""
+    """What the paper's method selects by largest scores, over its grid in one orientation."""
 
     subject: str
     orientation: int
@@ -113,17 +115,18 @@ class Grid:
         return [(lam, eta, self.orientation) for lam in self.grid for eta in self.grid]
 
     def compute(self):
-        """`features` for each setting and count."""
+        """Return `features` for each setting and count."""
         samples, _ = load_subject(self.subject)
         started = time.process_time()
-        path = stpca_path(
-            samples.data,
-            self.grid,
-            self.grid,
-            orientation=self.orientation,
-            feature_mode=samples.feature_mode,
-            solver="paper",
-        )
+        with _limited_steps():
+            path = stpca_path(
+                samples.data,
+                self.grid,
+                self.grid,
+                orientation=self.orientation,
+                feature_mode=samples.feature_mode,
+                solver="paper",
+            )
         places = range(len(self.grid))
         orders = [path.ranking(i, j).tolist() for i in places for j in places]
         features = [[order[:count] for count in samples.counts] for order in orders]
@@ -132,10 +135,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Judgement:
-    """k-means on chosen features beside the labels, from every seed."""
+    """k-means on selected features, compared with the labels, from every seed."""
 
     subject: str
-    features: tuple[int, ...]  # in increasing order: many contestants choose the same
+    features: tuple[int, ...]  # sorted, because many contestants select the same ones
 
     @property
     def key(self):
@@ -148,7 +151,7 @@ class Judgement:
         return self.subject, "judgement"
 
     def compute(self):
-        """For each metric its values, in points, in the order of the seeds."""
+        """Return, for each metric, its values in points, in the order of the seeds."""
         samples, labels = load_subject(self.subject)
         rows = samples.restricted(self.features)
         everything = np.arange(rows.shape[1])
@@ -168,7 +171,15 @@ class Judgement:
         return found
 
 
+@contextmanager
+def _limited_steps():
+    """Ignore warnings about convergence: methods are compared with their default step limits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
 def _key(kind, subject, *parts):
-    """What is computed and on what, and a checksum of all that the result depends on."""
+    """Name what is computed and on what, with a checksum of all that the result depends on."""
     text = json.dumps([__version__, load_subject(subject)[0].checksum, *parts])
     return f"{kind} {subject} {hashlib.sha256(text.encode()).hexdigest()[:32]}"

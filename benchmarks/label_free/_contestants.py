@@ -1,10 +1,14 @@
-"""The selectors of the study under the settings that are compared."""
+"""The selectors of the study and the settings that are compared.
+
+Our method runs with solver "paper", as when the published tables were made.
+"""
 
 from dataclasses import dataclass, field
 
-import tensift.selectors
+import tensift.rivals
 from benchmarks.label_free._score_free import ScoreFree
-from tensift.selectors import list_selectors
+from tensift import STPCASelector
+from tensift.rivals import list_selectors
 
 OURS = "STPCASelector"
 PAPER = {"lam": 10.0, "eta": 10.0}
@@ -15,10 +19,10 @@ VARIANCE, RANDOM, ALL = "VarianceSelector", "RandomSelector", "AllFeatures"
 
 @dataclass(frozen=True)
 class Contestant:
-    """A selector, by the name of its class, and what it is given.
+    """A selector, by the name of its class, and its settings.
 
-    `selection` is "top", "diverse" or "", where a selector knows no such difference. `per_count`
-    says that what is chosen first depends on how many are chosen, so that every count needs a fit.
+    `selection` is "top", "diverse", or "" if the selector has no such parameter. With `per_count`,
+    the first features depend on how many are selected, so every count needs a fit.
     """
 
     name: str
@@ -33,11 +37,11 @@ class Contestant:
 
     @property
     def selector(self):
-        own = {ScoreFree.__name__: ScoreFree}
-        return own.get(self.method) or getattr(tensift.selectors, self.method)
+        own = {ScoreFree.__name__: ScoreFree, OURS: STPCASelector}
+        return own.get(self.method) or getattr(tensift.rivals, self.method)
 
     def make(self, n_features, samples, seed=0):
-        """The estimator for samples of a set."""
+        """Make the estimator for the samples of a set."""
         given = {
             "feature_mode": samples.feature_mode,
             "n_clusters": samples.n_classes,
@@ -51,15 +55,15 @@ class Contestant:
 
 
 def contestants():
-    """All of them but random selection: ours, the score-free ones, and every selector there is."""
+    """Return all contestants except random selection: ours, score-free ones, all selectors."""
     found = [
         _ours(RAPID, "top", **PAPER),
         _ours(RAPID, "diverse", **PAPER),
         _ours(DEFAULT),
         _ours("STPCA, automatic penalties", "top"),
         _ours("STPCA, automatic orientation", per_count=True, orientation="auto"),
-        _ours("STPCA, automatic transform", per_count=True, transform="auto"),
-        _ours(ALL_AUTO, per_count=True, orientation="auto", transform="auto"),
+        _ours("STPCA, automatic transform", per_count=True, basis="auto"),
+        _ours(ALL_AUTO, per_count=True, orientation="auto", basis="auto"),
         Contestant(SCORE_FREE, ScoreFree.__name__),
     ]
     for info in list_selectors():
@@ -77,4 +81,5 @@ def random_contestant():
 
 
 def _ours(name, selection="", *, per_count=False, **settings):
+    settings["solver"] = "paper"
     return Contestant(name, OURS, selection, tuple(settings.items()), per_count)

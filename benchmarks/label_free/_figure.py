@@ -1,6 +1,6 @@
-"""Draw `docs/images/label_free.png`: what every contestant gains over random features.
+"""Draw `docs/images/label_free.png`: the gain of every contestant over random features.
 
-``python -m benchmarks.label_free._figure [results folder] [picture]``, from the last results.
+``python -m benchmarks.label_free._figure [results folder] [picture]`` draws the last results.
 """
 
 import csv
@@ -16,12 +16,12 @@ from benchmarks._data import ROOT
 from benchmarks._results import write_beside
 
 COLOURS = {"top": "#d95f02", "diverse": "#1f6fb4", "": "#333333"}
-LABELS = {"top": "largest scores", "diverse": "diverse", "": "a way of its own"}
-OURS = "STPCA"  # how the names of our own settings begin; diverse, where nothing else is said
+LABELS = {"top": "largest scores", "diverse": "diverse", "": "other"}
+OURS = "STPCA"  # names of our own settings start with this; they are diverse unless they say top
 
 
 def draw(means, values, picture, metric="acc"):
-    """A line for each contestant, best first: a dot for each set, the mean and its interval."""
+    """Draw one line per contestant, best first: a dot per set, the mean and its interval."""
     means = [row for row in means if row["metric"] == metric]
     best = {}
     for row in means:
@@ -53,7 +53,7 @@ def draw(means, values, picture, metric="acc"):
     for text, name in zip(axis.get_yticklabels(), names, strict=True):
         text.set_fontweight("bold" if name.startswith(OURS) else "normal")
     axis.set_ylim(-len(names) + 0.4, 0.6)
-    axis.set_xlabel("points of k-means accuracy above random features; a dot is a set")
+    axis.set_xlabel("points of k-means accuracy above random features; one dot per set")
     axis.grid(axis="x", color="#e5e5e5")
     axis.set_axisbelow(True)
     for side in ("top", "right", "left"):

@@ -1,7 +1,7 @@
-"""What the contestants reached, set by set, and how far chance could have moved it.
+"""What the contestants reached on each set, and how uncertain that is.
 
-Two sources of chance, both resampled: the seeds of k-means (and the draws of random features)
-within a set, and which sets the study happens to have. The same resamples serve all contestants,
+There are two sources of chance, and both are resampled: the seeds of k-means (and the draws of
+random features) within a set, and the choice of sets. All contestants share the same resamples,
 so differences are paired.
 """
 
@@ -32,7 +32,7 @@ class Estimate:
 
     @property
     def sign(self):
-        """1 or -1 if it is clear of zero by two standard errors, else 0."""
+        """1 or -1 if the value differs from zero by two standard errors, otherwise 0."""
         return int(np.sign(self.value)) if abs(self.value) > 2 * self.error else 0
 
     def __sub__(self, other):
@@ -40,18 +40,18 @@ class Estimate:
 
 
 class SetOutcome:
-    """The values of one set under one metric: a row of seeds for each contestant.
+    """The values of one set for one metric: one row of seeds per contestant.
 
     Parameters
     ----------
     name : str
         The set.
     values : dict of str to ndarray of shape (counts, seeds)
-        What each contestant's selections are worth, in points.
+        The values of each contestant's selections, in points.
     draws : ndarray of shape (draws, counts, seeds)
-        The same of random features.
+        The same for random features.
     grid : dict of tuple to ndarray of shape (counts, seeds)
-        The same of the paper's method, by (lam, eta, orientation).
+        The same for the paper's method, by (lam, eta, orientation).
     """
 
     def __init__(self, name, values, draws, grid):
@@ -62,7 +62,7 @@ class SetOutcome:
         levels = {setting: rows.mean(axis=0) for setting, rows in grid.items()}
         self.tuned = max(levels, key=lambda setting: levels[setting].mean()) if levels else None
         self._tuned = levels.get(self.tuned)
-        rng = np.random.default_rng(list(name.encode()))  # sets are independent of one another
+        rng = np.random.default_rng(list(name.encode()))  # different sets get independent resamples
         n_draws, n_seeds = self._draws.shape
         self._seeds = rng.multinomial(n_seeds, np.full(n_seeds, 1 / n_seeds), RESAMPLES) / n_seeds
         self._drawn = rng.multinomial(n_draws, np.full(n_draws, 1 / n_draws), RESAMPLES) / n_draws
@@ -80,15 +80,15 @@ class SetOutcome:
 
     @cached_property
     def best(self):
-        """The grid's best setting, chosen with the labels; the choice itself is not resampled."""
+        """The best setting of the grid, chosen with the labels; the choice is not resampled."""
         return self._estimate(self._tuned)
 
     def gain(self, label):
-        """Points over random features."""
+        """Return the points above random features."""
         return self.level(label) - self.random
 
     def recovered(self, label):
-        """The share of what the best setting gains; None where that gains nothing for sure."""
+        """Return the share of the best setting's gain, or None if that gain is not clear."""
         most = self.best - self.random
         if most.sign <= 0:
             return None
@@ -100,7 +100,7 @@ class SetOutcome:
 
 
 def mean_over_sets(estimates):
-    """The mean of estimates of different sets, the sets resampled too."""
+    """Return the mean of estimates of different sets, resampling the sets too."""
     estimates = list(estimates)
     count = len(estimates)
     weights = np.random.default_rng(1).multinomial(count, np.full(count, 1 / count), RESAMPLES)
@@ -110,6 +110,6 @@ def mean_over_sets(estimates):
 
 
 def ratio_over_sets(numerators, denominators):
-    """The ratio of two sums over the same sets, the sets resampled too."""
+    """Return the ratio of two sums over the same sets, resampling the sets too."""
     above, below = mean_over_sets(numerators), mean_over_sets(denominators)
     return Estimate(above.value / below.value, above.resamples / below.resamples)

@@ -1,4 +1,4 @@
-"""The tables of the page in the documentation, which are the tables of the results."""
+"""Fill the tables of the page in the documentation with those of the results."""
 
 import re
 from pathlib import Path
@@ -11,9 +11,9 @@ ALTERNATIVE = "Gain of every contestant over random features, set by set"
 
 
 def fill_page(path, tables, picture):
-    """Replace what stands between the markers of a page by the tables they name.
+    """Replace the text between the markers of a page by the tables they name.
 
-    `<!-- label_free:gains -->` takes the table that is written to `label_free_gains.csv`,
+    `<!-- label_free:gains -->` takes the table of `label_free_gains.csv`,
     `<!-- label_free:main -->` that of `label_free.csv`, `<!-- label_free:picture -->` the picture.
     """
     shown = f"![{ALTERNATIVE}]({picture.relative_to(path.parent).as_posix()})\n"
@@ -29,7 +29,7 @@ def fill(text, tables, picture=""):
             return f"{opening}\n{picture}\n{closing}"
         suffix = "" if name == "main" else f"_{name}"
         if suffix not in tables:
-            raise KeyError(f"the page asks for a table {name!r} that the study does not have")
+            raise KeyError(f"the page has a marker for {name!r}, but the study has no such table")
         body = tables[suffix].markdown().partition("\n\n")[2]  # without its title
         return f"{opening}\n{body}\n{closing}"
 

@@ -1,4 +1,4 @@
-"""A fingerprint of the source code that something of the library is made of."""
+"""A fingerprint of the source code behind a class or function."""
 
 import ast
 import hashlib
@@ -14,11 +14,10 @@ NUMERICAL = ("numpy", "scipy", "scikit-learn")
 
 @cache
 def fingerprint(thing):
-    """Of a class or function: of its module and all modules of the library that it leads to.
+    """Return a checksum of the module of a class or function and of all that it imports.
 
-    Comments, docstrings and layout do not count. A name that a package passes on leads to the
-    module it comes from, not to the whole package: other methods may change without changing this
-    one's fingerprint.
+    Comments, docstrings and layout do not count. A name imported from a package counts as its own
+    module, not as the whole package, so changes of other methods do not change this fingerprint.
     """
     digest = hashlib.sha256(" ".join(version(name) for name in NUMERICAL).encode())
     for module in sorted(modules_behind(thing)):
@@ -27,7 +26,7 @@ def fingerprint(thing):
 
 
 def modules_behind(thing):
-    """The names of the modules."""
+    """Return the names of these modules."""
     found, open_ends = set(), [thing.__module__]
     while open_ends:
         module = open_ends.pop()
@@ -47,7 +46,7 @@ def _imported(module):
 
 
 def _home(module, name):
-    """The module in which a name that is imported from a module stands."""
+    """Return the module that defines a name which is imported from a module."""
     value = getattr(importlib.import_module(module), name, None)
     if inspect.ismodule(value):
         return value.__name__
@@ -60,7 +59,7 @@ def _is_ours(module):
 
 
 def _code(module):
-    """What a module does, without what it says."""
+    """Return the code of a module without its docstrings."""
     tree = _tree(module)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(

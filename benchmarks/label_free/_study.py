@@ -24,11 +24,11 @@ from benchmarks.label_free._contestants import contestants, random_contestant
 from benchmarks.label_free._outcomes import RESAMPLES, SetOutcome
 from benchmarks.label_free._page import fill_page
 from benchmarks.label_free._subjects import SUBJECTS, wanted_subjects
-from tensift._cells import CellStore, run_cells
-from tensift._progress import progress_bar
+from tensift._utils.cells import CellStore, run_cells
+from tensift._utils.progress import progress_bar
 
 DRAWS = 20  # of random features
-LEFT_OUT = {  # fits that are known to take more than LIMIT, so that nobody waits for it
+LEFT_OUT = {  # fits that are known to exceed LIMIT, skipped to save time
     ("MSPCA", "ASCH"): "144 s",
     ("MSPCA", "UCIHAR"): "69 s",
     ("RNE", "ASCH"): "over 150 s",
@@ -39,16 +39,17 @@ LEFT_OUT = {  # fits that are known to take more than LIMIT, so that nobody wait
 PAGE, PICTURE = ROOT / "docs" / "label_free.md", ROOT / "docs" / "images" / "label_free.png"
 NOTES = [
     f"A value is the mean over the numbers of features and {len(SEEDS)} runs of k-means "
-    "(k-means++, from the same seeds for all), which is told the number of classes; labels are "
-    f"read only to judge. Random: {DRAWS} draws of features that vary",
-    "±: standard error over the seeds of k-means (and over the draws, where random features are "
-    f"part of it), by {RESAMPLES} paired resamples. [95 %]: sets resampled too, and rough, as "
-    "they are few. better / worse: sets in which it is clear of zero by two standard errors",
-    "Methods that draw lots themselves were fitted from one seed, which no interval covers. All "
-    "have the library's default parameters; those that need a number of clusters get that of the "
-    "classes",
-    "USPS is every fifth sample. UCIHAR is recomputed from raw recordings, and UCIDSA's choice of "
-    "segments is inferred: not the authors' files",
+    "(k-means++, with the same seeds for all). k-means knows the number of classes; labels are "
+    f"used only to judge. Random: {DRAWS} draws of features that vary",
+    "±: standard error over the seeds of k-means (and over the draws of random features, where "
+    f"they are involved), from {RESAMPLES} paired resamples. [95 %]: the sets are resampled too; "
+    "this interval is rough, because there are few sets. better / worse: sets on which the value "
+    "differs from zero by two standard errors",
+    "Methods with a random start were fitted from one seed, and no interval covers this. All "
+    "have the library's default parameters, ours with solver 'paper'; methods that need a number "
+    "of clusters get the number of classes",
+    "USPS is every fifth sample. UCIHAR is recomputed from raw recordings, and the segments of "
+    "UCIDSA are inferred: not the authors' files",
 ]
 _ON_GRID = "{{{}}}^2".format
 TUNING_NOTES = [
@@ -56,15 +57,15 @@ TUNING_NOTES = [
     "labels: the best mean over the numbers of features, chosen with the labels among the cells "
     f"of the grid {_ON_GRID(', '.join(f'{value:g}' for value in GRID))} in both orientations, "
     f"largest scores; where slices have more than {LARGE} features the grid is "
-    f"{_ON_GRID(', '.join(f'{value:g}' for value in SHORT_GRID))}. Chosen and judged by the same "
-    "seeds, it is somewhat flattered",
-    "recovered: (without labels - random) / (best - random); – where best is not clearly above "
+    f"{_ON_GRID(', '.join(f'{value:g}' for value in SHORT_GRID))}. It is chosen and judged with "
+    "the same seeds, so it is somewhat too high",
+    "recovered: (without labels - random) / (best - random); – if best is not clearly above "
     "random. all sets: sums over the sets that have both",
 ]
 
 
 class Study:
-    """Everything computed, in the form that the tables ask for."""
+    """All results, in the form that the tables need."""
 
     def __init__(self, store, sets, n_jobs=2):
         self.sets = list(sets)
@@ -140,16 +141,16 @@ class Study:
         return SetOutcome(name, values, np.stack(drawn), cells)
 
     def present(self, label, metric):
-        """The outcomes of all sets on which a contestant has one."""
+        """Return the outcomes of all sets on which a contestant has one."""
         return [one for one in self.outcomes[metric].values() if label in one]
 
     def absent(self, contestant, name):
-        """Why a contestant has no value on a set, in two words."""
+        """Say why a contestant has no value on a set."""
         return "left out" if (contestant.name, name) in self.left_out else "failed"
 
 
 def run(repeats):
-    """One pass: spreads are over seeds, draws and sets; `repeats` is for timings elsewhere."""
+    """Run one pass. `repeats` is ignored; spreads are over seeds, draws and sets."""
     folder = Path(os.environ.get("LABEL_FREE_CACHE") or ROOT / "build" / "label_free")
     sets = wanted_subjects()
     study = Study(CellStore(folder / "cells.jsonl"), sets)
@@ -160,12 +161,12 @@ def run(repeats):
         draw(tables["_means"].rows, tables["_values"].rows, PICTURE)
         fill_page(PAGE, tables, PICTURE)
     else:
-        print("not all sets: the page and its figure stay as they are", file=sys.stderr)
+        print("only some sets: the page and its figure are not changed", file=sys.stderr)
     return tables
 
 
 def make_tables(study):
-    """Tables by the suffix of their files."""
+    """Return the tables by the suffix of their files."""
     tables = {"": _tables.gains(study, "acc")}
     tables[""].notes, tables[""].failures = [*NOTES, _left_out(study)], study.failures
     tables["_nmi"] = _tables.gains(study, "nmi")
@@ -182,7 +183,7 @@ def make_tables(study):
 
 
 def _left_out(study):
-    """Who is missing where: named, never silently."""
+    """Say which contestants are missing on which sets."""
     pairs = ", ".join(f"{name} on {of} ({told})" for (name, of), told in study.left_out.items())
     return f"Left out, because one fit takes more than {LIMIT:g} s: {pairs or 'none'}"
 
@@ -192,6 +193,6 @@ def _judgement(name, features):
 
 
 def _slowness(contestant):
-    """The slow first, so that no process is left alone with one at the end."""
-    slow = ("NLGMS", "MSPCA", "SOGFS", "RNE", "SPCA_PSD", "CPUFS", "CPUFSnn")
+    """Rank slow methods first, so that none is left for the end."""
+    slow = ("NLGMS", "MSPCA", "SOGFS", "RNE", "SPCAPSD", "CPUFS", "CPUFSnn")
     return len(slow) - slow.index(contestant.method) if contestant.method in slow else 0

@@ -1,4 +1,4 @@
-"""The datasets of the study, and the numbers of features chosen on each."""
+"""The datasets of the study, and the numbers of features selected on each."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from benchmarks._data import published, read_only
 from tensift.datasets import load_digits
 
 PIXELS = (50, 100, 200)
-SHARES = (1 / 10, 1 / 5, 1 / 3)  # of few features
+SHARES = (1 / 10, 1 / 5, 1 / 3)  # of the features, if there are few
 SEEN, FIRST_ROUND, UNSEEN = "yes", "first round", "no"
 
 
@@ -19,8 +19,8 @@ SEEN, FIRST_ROUND, UNSEEN = "yes", "first round", "no"
 class Subject:
     """A dataset of the study.
 
-    `every` thins the samples out. `tuned` says whether labels of it were looked at while the
-    constants of the library's own method were settled.
+    `every` keeps only every n-th sample. `tuned` says whether its labels were used to set the
+    constants of our own method.
     """
 
     name: str
@@ -51,7 +51,7 @@ SUBJECTS = {
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What a selector may know: the data, what a feature is, and how many classes there are."""
+    """What a selector may know: the data, the feature mode, and the number of classes."""
 
     data: np.ndarray
     feature_mode: int | None
@@ -64,7 +64,7 @@ class Samples:
         return shape[self.feature_mode] if self.feature_mode is not None else int(np.prod(shape))
 
     def restricted(self, features):
-        """Rows of the chosen features alone, in the order of their indices."""
+        """Return rows of the selected features only, in the order of their indices."""
         chosen = np.sort(np.asarray(features))
         if self.feature_mode is None:
             return self.data.reshape(len(self.data), -1)[:, chosen]
@@ -72,14 +72,14 @@ class Samples:
 
     @cached_property
     def checksum(self):
-        """Of all that a selector may know."""
+        """A checksum of all that a selector may know."""
         digest = hashlib.sha256(np.ascontiguousarray(self.data).tobytes()).hexdigest()[:16]
         return [digest, list(self.data.shape), self.feature_mode, self.n_classes, list(self.counts)]
 
 
 @cache
 def load_subject(name):
-    """Samples and labels of a dataset, or None if its file is not at hand."""
+    """Return samples and labels of a dataset, or None if its file is missing."""
     subject = SUBJECTS[name]
     dataset = published(subject.file) if subject.file else load_digits()
     if dataset is None:
@@ -94,7 +94,7 @@ def load_subject(name):
 
 
 def wanted_subjects():
-    """The names of the sets of this run, in order: all that are at hand, or those asked for."""
+    """Return the names of the sets of this run: all available ones, or those asked for."""
     asked = [name for name in os.environ.get("LABEL_FREE_SETS", "").split(",") if name]
     unknown = [name for name in asked if name not in SUBJECTS]
     if unknown:

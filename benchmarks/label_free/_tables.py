@@ -1,4 +1,4 @@
-"""The tables of the study, one for each question."""
+"""The tables of the study, one per question."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def gains(study, metric):
 
 
 def against(study, metric):
-    """Question 2: is the default better than what is simpler?"""
+    """Question 2: is the default better than simpler methods?"""
     rivals = [f"{RAPID}, top", VARIANCE, f"{VARIANCE}, top", f"{VARIANCE}, diverse"]
     rivals += [PIVOTED, SCORE_FREE, ALL]
     table = Table(f"The default less what is simpler, points of {NAMES[metric]}")
@@ -69,7 +69,7 @@ def diversity(study, metric):
 
 
 def tuning(study, metric):
-    """Question 4: how much of what labels could choose is reached without them?"""
+    """Question 4: how much of the gain of label-based tuning is reached without labels?"""
     table = Table(f"Without labels, and the best setting by the labels: {NAMES[metric]}")
     ours = {"rapid": f"{RAPID}, top", "default": DEFAULT, "all automatic": ALL_AUTO}
     outcomes = [one for one in study.outcomes[metric].values() if one.tuned]
@@ -102,7 +102,7 @@ def tuning(study, metric):
 
 
 def sets(study):
-    """The data."""
+    """Describe the sets."""
     table = Table("The sets")
     for name in study.sets:
         samples, _ = load_subject(name)
@@ -122,7 +122,7 @@ def sets(study):
 
 
 def seconds(study):
-    """What the fits took."""
+    """Return the time of the fits."""
     table = Table("Processor time of all fits of a contestant, seconds")
     for contestant in study.contestants:
         taken = {name: study.seconds.get((contestant.label, name)) for name in study.sets}
@@ -137,7 +137,7 @@ def seconds(study):
 
 
 def every_value(study):
-    """Levels and gains as numbers, for the figure and whoever wants to compute with them."""
+    """Return levels and gains as numbers, for the figure and for further computations."""
     table = Table("Every contestant on every set", csv_only=True)
     for metric, outcomes in study.outcomes.items():
         for contestant in study.contestants:
@@ -162,7 +162,7 @@ def every_value(study):
 
 
 def means(study):
-    """Means over the sets as numbers."""
+    """Return means over the sets as numbers."""
     table = Table("Every contestant's mean", csv_only=True)
     for metric in study.outcomes:
         for contestant in study.contestants:
@@ -178,7 +178,7 @@ def means(study):
 
 
 def _paired(study, metric, label, other):
-    """The difference of two contestants over the sets that have both."""
+    """Return the difference of two contestants over the sets that have both."""
     found = [one for one in study.present(label, metric) if other in one]
     if not found:
         return None
