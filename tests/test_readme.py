@@ -24,7 +24,7 @@ HELPERS = {
     "is_random", "joined_gram", "keep_on_workers", "largest_modulus", "lazy_source", "list_sets",
     "locate_errors", "lowest_from_guess", "n_axes", "neighbor_graph", "not_kept_message",
     "open_tensor_file", "polar_factor", "require_matplotlib", "same_specification",
-    "self_correlation", "solve_exact_block", "solve_paper_block", "solve_row", "solver_from",
+    "sample_axes", "self_correlation", "solve_exact_block", "solve_paper_block", "solve_row", "solver_from",
     "spectrum_of", "tidy", "usable_gram", "usable_scale", "variances",
     "warn_of_open_slices",
 }  # fmt: skip

@@ -134,7 +134,7 @@ def test_params_are_stored_and_methods_are_read():
     assert (selector.lam, selector.get_params(deep=False)["lam"]) == (3, 3)
     assert callable(selector.transform)
     assert STPCASelector.transform.__name__ == "transform"
-    assert STPCASelector.score.__doc__.startswith("Share of the energy")
+    assert STPCASelector.score.__doc__.startswith("Return the share of the energy")
     with pytest.raises(ValueError, match="Invalid parameter 'lamb'"):
         selector.set_params(lamb=1)
 
