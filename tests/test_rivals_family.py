@@ -24,7 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from tensift import ExactSolver, PaperSolver, STPCASelector, rivals
 from tensift.datasets import load_digits
 from tensift.rivals import list_selectors
-from tensift.selection import TensorSelector, explained_energy, rank_diverse, suggest_count
+from tensift.selection import ColumnSubsetOrder, TensorSelector, suggest_count
+from tensift.selection._geometry import Geometry, GeometryOrder
 
 FAMILY = {info.name: info for info in list_selectors()}
 family = pytest.mark.parametrize("info", FAMILY.values(), ids=FAMILY)
@@ -344,21 +345,23 @@ COUNT_IN_PROBLEM = {"NLGMS", "RNE", "MCFS"}
 def test_selection_is_a_parameter_of_all_that_score(info):
     expected = None if info.name in WITHOUT_SELECTION else "top"
     if info.name == "STPCASelector":
-        expected = "diverse"
+        expected = "geometry"
     assert info.selector().get_params().get("selection") == expected
 
 
 @pytest.mark.parametrize("name", sorted(FAMILY.keys() - WITHOUT_SELECTION))
 @pytest.mark.parametrize("mode", [None, 0])
-def test_diverse_is_what_rank_diverse_picks(name, X, mode):
-    selector = make(FAMILY[name], 3, selection="diverse", feature_mode=mode).fit(X)
-    spread = X.std(axis=0)
-    ties = spread if mode is None else spread.sum(axis=1)
-    expected = rank_diverse(X, selector.scores_, 3, ties=ties, feature_mode=mode)
-    assert_array_equal(selector.order_, expected)
-    assert_array_equal(selector.get_support(indices=True), np.sort(expected[:3]))
-    curve = explained_energy(X, expected[:3], feature_mode=mode)
-    assert_allclose(selector.selection_curve_, curve, rtol=1e-12)
+@pytest.mark.parametrize("rule", ["geometry", "reconstruct"])
+def test_rules_weigh_features_by_their_scores(name, X, mode, rule):
+    selector = make(FAMILY[name], 3, selection=rule, feature_mode=mode).fit(X)
+    if rule == "geometry":
+        order = GeometryOrder(Geometry(X, mode), selector.scores_)
+    else:
+        order = ColumnSubsetOrder(X, mode, selector.scores_)
+    first = order.extend(3)
+    assert_array_equal(selector.order_, order.ranking())
+    assert_array_equal(selector.get_support(indices=True), np.sort(first))
+    assert_allclose(selector.selection_curve_, order.curve, rtol=1e-12)
     assert selector.n_features_ == 3
 
 

@@ -85,7 +85,7 @@ def test_noise_of_their_own_is_not_for_operators_to_explain():
     for seed in range(4):
         orbit = make_orbit(random_state=seed)
         for transform in ("identity", "dct"):
-            for selection in ("top", "diverse"):
+            for selection in ("top", "geometry"):
                 selector = STPCASelector(
                     3, feature_mode=0, basis=transform, selection=selection
                 ).fit(orbit.data)
@@ -94,7 +94,7 @@ def test_noise_of_their_own_is_not_for_operators_to_explain():
 
 def test_where_nothing_is_shared_features_are_explained_singly():
     X = np.random.default_rng(0).normal(size=(4000, 6)) * [1, 2, 3, 4, 5, 6]
-    selector = STPCASelector(2).fit(X)
+    selector = STPCASelector(2, selection="top").fit(X)
     assert selector.choice_.penalties.shared == 0.1
     assert selector.scores_.max() > 1e-3
     assert_array_equal(selector.get_support(indices=True), [4, 5])

@@ -155,8 +155,8 @@ class SelectionDisplay:
 
         parts: dict[str, Callable[[Axes], Any]] = {}
         if _by_channel(fitted):
-            parts[f"Scores, {order_in_words(selector.selection)}"] = lambda ax: ChannelRankingDisplay.from_estimator(
-                selector, dims=dims, coords=coords, ax=ax
+            parts[f"Scores, {order_in_words(selector.selection)}"] = lambda ax: (
+                ChannelRankingDisplay.from_estimator(selector, dims=dims, coords=coords, ax=ax)
             )
             parts[f"Kept, on sample {self.sample}"] = kept
         else:
@@ -164,8 +164,8 @@ class SelectionDisplay:
                 selector, dims=dims, coords=coords, ax=ax
             )
             parts[f"Kept, on sample {self.sample}"] = kept
-            parts[f"Scores, {order_in_words(selector.selection)}"] = (
-                lambda ax: ScoreCurveDisplay.from_estimator(selector, ax=ax)
+            parts[f"Scores, {order_in_words(selector.selection)}"] = lambda ax: (
+                ScoreCurveDisplay.from_estimator(selector, ax=ax)
             )
         if hasattr(selector, "objective_path_"):
             parts["Convergence"] = lambda ax: ConvergenceDisplay.from_estimator(selector, ax=ax)

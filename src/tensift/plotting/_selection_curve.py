@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from tensift._utils.namespace import to_numpy
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
 from tensift.plotting._names import plain
-from tensift.selection import TensorSelector, explained_energy
+from tensift.selection import TensorSelector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,11 +84,7 @@ class SelectionCurveDisplay:
         """
         check_is_fitted(estimator)
         count = int(to_numpy(estimator.get_support()).sum())
-        if X is not None:
-            samples = estimator._validate_samples(X, reset=False)
-            first = estimator.order_[:count]
-            explained = explained_energy(samples, first, estimator._mode_of_features())
-        else:
+        if True:
             explained = getattr(estimator, "selection_curve_", None)
             if explained is None:
                 raise ValueError(

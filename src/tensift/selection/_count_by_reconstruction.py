@@ -37,8 +37,7 @@ def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) 
     Returns
     -------
     SuggestedCount
-        Its ``alignment`` is the held-out R² of the first 1, 2, ... features, and its
-        ``n_structured`` is the number of features that vary.
+        Its ``curve`` is the held-out R² of the first 1, 2, ... features.
 
     Notes
     -----
@@ -62,7 +61,7 @@ def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) 
     most = min(whole.n_varying, _MOST)
     if most == 0:
         reason = "no feature varies between samples, so there is nothing to predict"
-        return SuggestedCount(1, reason, np.zeros(0), np.zeros(0), 0, whole.size)
+        return SuggestedCount(1, reason, "R²", np.zeros(0), np.zeros(0), 0, whole.size)
     if rows.shape[0] < _FEWEST_SAMPLES:
         whole.extend(most)
         curves = [np.asarray(to_numpy(whole.curve))]
@@ -82,7 +81,7 @@ def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) 
         f"with which features predict all others (R² {mean[count - 1]:.2f} {seen})"
     )
     spread = np.ptp(curves, axis=0) / 2
-    return SuggestedCount(count, reason, mean, spread, whole.n_varying, whole.size)
+    return SuggestedCount(count, reason, "R²", mean, spread, whole.n_varying, whole.size)
 
 
 def _held_out(known: Any, new: Any, feature_mode: int | None, most: int) -> NDArray[np.float64]:
