@@ -269,6 +269,7 @@ def test_mean_ranks_count_who_is_better():
     ("call", "words"),
     [
         (lambda: neighbours_kept(np.where(X > 4, np.nan, X), [0]), "NaN"),
+        (lambda: neighbours_kept(np.ma.masked_greater(X, 4), [0]), "masked values"),
         (lambda: neighbours_kept(np.ones((20, 4)), [0]), "constant"),
         (lambda: alignment(np.ones((20, 4)), [0]), "constant"),
         (lambda: alignment(X[:1], [0]), r"1 sample\(s\); neighbours need at least 2"),

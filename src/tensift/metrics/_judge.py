@@ -106,7 +106,7 @@ def judge_selections(
 
 
 class Judge:
-    """Both measures for many selections of the same samples.
+    """Both measures for many selections of the same samples, whose components it computes once.
 
     Parameters
     ----------
@@ -114,15 +114,35 @@ class Judge:
         The samples, with all features.
     feature_mode : int, optional
         The mode whose indices are the features.
+
+    Examples
+    --------
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.metrics import Judge, alignment
+    >>> X = load_digits().data[:400]
+    >>> judge = Judge(X)
+    >>> judge.alignment([20, 30, 40]) == alignment(X, [20, 30, 40])
+    True
     """
 
     def __init__(self, X: ArrayLike, feature_mode: int | None = None) -> None:
-        likeness = Likeness(X, feature_mode)
+        self._likeness = likeness = Likeness(X, feature_mode)
         # Among few samples, ten neighbours would be almost all of them.
         count = min(NEIGHBOURS, max(1, likeness.n_samples // 4))
-        self.check = likeness.check
-        self.neighbours_kept = Neighbourhoods(likeness, count).kept
-        self.alignment = Alignment(likeness).of
+        self._neighbourhoods = Neighbourhoods(likeness, count)
+        self._alignment = Alignment(likeness)
+
+    def check(self, name: str, features: ArrayLike) -> np.ndarray:
+        """Return feature indices, given indices or a mask; errors call them by this name."""
+        return self._likeness.check(name, features)
+
+    def neighbours_kept(self, features: ArrayLike) -> float:
+        """Return the share of neighbours that a selection keeps; see `neighbours_kept`."""
+        return self._neighbourhoods.kept(self.check("features", features))
+
+    def alignment(self, features: ArrayLike) -> float:
+        """Return the alignment of a selection with all features; see `alignment`."""
+        return self._alignment.of(self.check("features", features))
 
 
 def mean_ranks(*measures: ArrayLike) -> np.ndarray:
