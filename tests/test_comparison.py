@@ -360,9 +360,10 @@ def test_neighbours_and_alignment_decide_and_every_first_is_named():
     assert found.ranks() == {"A": 2, "B": 2, "VarianceSelector": 2, "RandomSelector": 4}
     # A has the largest sum of both values, though it is first in nothing.
     assert found.conclusions()[0] == (
-        "By neighbours kept and alignment together, A is first; B keeps the most neighbours (0.600 "
-        "± 0.000); VarianceSelector aligns best (0.800 ± 0.000), misses the least variance (0.100 "
-        "± 0.000) and is the most stable (0.90)."
+        "By neighbours kept and alignment together, A is first but not clearly ahead of B and "
+        "VarianceSelector; B keeps the most neighbours (0.600 ± 0.000); VarianceSelector aligns "
+        "best (0.800 ± 0.000), misses the least variance (0.100 ± 0.000) and is the most "
+        "stable (0.90)."
     )
     # Missing less does not help: a method that reconstructs perfectly stays where it was.
     better = made_up({**means, "B": (0.6, 0.5, 0.0)}, (0.5, 0.6, 0.9, 0.0))
@@ -374,6 +375,18 @@ def test_neighbours_and_alignment_decide_and_every_first_is_named():
         "No method is clearly better than variance selection by these two measures.",
         "All methods are clearly better than random selection by these two measures.",
     ]
+
+
+def test_a_clear_winner_and_many_close_ones():
+    clear = made_up({"A": (0.9, 0.9, 0.1), "RandomSelector": (0.1, 0.1, 0.9)}, (0.9, 0.0))
+    assert clear.conclusions()[0] == (
+        "By neighbours kept and alignment together, A is first: it keeps the most neighbours "
+        "(0.900 ± 0.000), aligns best (0.900 ± 0.000), misses the least variance (0.100 ± 0.000) "
+        "and is the most stable (0.90)."
+    )
+    means = {name: (0.5, 0.5 - place / 100, 0.5) for place, name in enumerate("ABCDE")}
+    close = made_up(means, [0.5] * 5)
+    assert "A is first but not clearly ahead of 4 others: it" in close.conclusions()[0]
 
 
 def test_conclusions_name_what_is_no_better_than_chance():

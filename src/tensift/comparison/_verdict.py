@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["conclusions_of", "ranks_of", "with_spread"]
 
+_NAMED = 3  # methods; more are counted, not named
 _CLEARLY = 0.9  # a method is clearly better if it is ahead in this share of the comparisons
 
 
@@ -54,6 +55,10 @@ def _who_is_first(found: SelectorComparison, ranks: dict[str, float]) -> str:
     for name, words in _firsts(found, list(ranks)):
         first_in.setdefault(name, []).append(words)
     text = f"By neighbours kept and alignment together, {best} is first"
+    close = [name for name in ranks if found.share_better(best, name) < _CLEARLY]
+    if close:
+        shown = close if len(close) <= _NAMED else [f"{len(close)} others"]
+        text += f" but not clearly ahead of {_listed(shown)}"
     if first_in[best]:
         text += f": it {_listed(first_in.pop(best))}"
     else:

@@ -50,7 +50,7 @@ def colour_of(method: str) -> str:
 
 def draw_measure(ax: Axes, found: SelectorComparison, measure: str) -> None:
     """One line per method: its runs, their mean and their spread."""
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     for row, method in enumerate(found.methods):
         if method not in found.features:
@@ -76,6 +76,8 @@ def draw_measure(ax: Axes, found: SelectorComparison, measure: str) -> None:
         ax.set_xlim(10 ** np.floor(decades[0]), 10 ** (np.floor(decades[1]) + 1))
         ax.xaxis.set_major_locator(LogLocator(numticks=4))
         ax.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(3))  # more would run into each other
     ax.set_ylim(len(found.methods) - 0.5, -0.5)
     ax.set_title(_PANELS[measure], fontsize="small")
     ax.margins(x=0.08)
