@@ -64,23 +64,36 @@ def test_features_in_a_row(data):
 def test_measures_and_their_spreads():
     found, display = draw(labels=LABELS)
     assert list(display.measure_axes_) == [
-        "reconstruction_error", "stability", "redundancy", "acc", "nmi", "silhouette", "poc",
-        "seconds",
+        "neighbours_kept", "alignment", "reconstruction_error", "stability", "redundancy",
+        "seconds", "acc", "nmi", "silhouette", "poc",
     ]  # fmt: skip
-    ax = display.measure_axes_["reconstruction_error"]
-    marked = [line for line in ax.lines if line.get_marker() == "D"]
-    values = [line.get_xdata()[0] for line in marked]
-    expected = [found.mean("reconstruction_error", method) for method in found.methods]
-    np.testing.assert_array_equal(values, expected)
-    dots = [line for line in ax.lines if line.get_marker() == "o"]
-    for line, method in zip(dots, found.methods, strict=True):
-        np.testing.assert_array_equal(line.get_xdata(), found.runs["reconstruction_error"][method])
-    bars = [line for line in ax.lines if line.get_linewidth() == 1.6]
-    half = [np.ptp(line.get_xdata()) / 2 for line in bars if line.get_marker() == "None"]
-    stds = [found.stds["reconstruction_error"][method] for method in found.methods]
-    np.testing.assert_allclose(half, stds)
-    named = [text.get_text() for text in ax.get_yticklabels()]
-    assert named == list(found.methods)
+    for measure in ("neighbours_kept", "alignment", "reconstruction_error", "redundancy"):
+        ax = display.measure_axes_[measure]
+        marked = [line for line in ax.lines if line.get_marker() == "D"]
+        values = [line.get_xdata()[0] for line in marked]
+        expected = [found.mean(measure, method) for method in found.methods]
+        np.testing.assert_array_equal(values, expected)
+        dots = [line for line in ax.lines if line.get_marker() == "o"]
+        for line, method in zip(dots, found.methods, strict=True):
+            np.testing.assert_array_equal(line.get_xdata(), found.runs[measure][method])
+        bars = [line for line in ax.lines if line.get_linewidth() == 1.6]
+        half = [np.ptp(line.get_xdata()) / 2 for line in bars if line.get_marker() == "None"]
+        stds = [found.stds[measure][method] for method in found.methods]
+        np.testing.assert_allclose(half, stds)
+    # The first panel of each row names the methods.
+    for measure in ("neighbours_kept", "acc"):
+        ax = display.measure_axes_[measure]
+        assert [text.get_text() for text in ax.get_yticklabels()] == list(found.methods)
+
+
+def test_measures_of_labels_have_a_row_of_their_own():
+    _, display = draw(labels=LABELS)
+    tops = {measure: ax.get_position().y1 for measure, ax in display.measure_axes_.items()}
+    below = ["acc", "nmi", "silhouette", "poc"]
+    rows = [[v for k, v in tops.items() if (k in below) is labelled] for labelled in (False, True)]
+    assert min(rows[0]) > max(rows[1])
+    assert max(map(np.ptp, rows)) < 1e-9
+    assert display.figure_.get_size_inches()[0] < 16
 
 
 def test_agreement():

@@ -11,8 +11,8 @@ import tensift
 ROOT = Path(__file__).parents[1]
 # Names that packages share with each other. Users do not need them, so they have no examples.
 HELPERS = {
-    "ACCENT", "BLUE", "Chunk", "ChunkedSource", "DaskMoments", "DaskSource", "EncoderProblems",
-    "EvenSubsample", "MUTED", "Method", "ModeNames", "MomentsInPasses", "OrientedEstimator",
+    "ACCENT", "BLUE", "Chunk", "ChunkedSource", "DEFAULT_SELECTORS", "DaskMoments", "DaskSource",
+    "EncoderProblems", "EvenSubsample", "MUTED", "Method", "ModeNames", "MomentsInPasses", "OrientedEstimator",
     "PathRows", "Reconstruction", "RowCovariances", "SCORE_MAP", "Samples", "Scoring",
     "SliceSolver", "SlicingReader", "Stack", "StoredSource", "TRANSFORM_NAMES", "TensorEstimator",
     "UnusableSample", "VectorisedSelector", "active_cluster", "as_bytes", "as_count", "as_rate",

@@ -9,12 +9,12 @@ import numpy as np
 
 from tensift.comparison._result import SelectorComparison
 from tensift.comparison._schedule import Outcome
-from tensift.comparison._tasks import LABELLED
+from tensift.comparison._tasks import LABELLED, LIKENESS
 from tensift.metrics import StabilityEstimate, selection_agreement, selection_stability
 
 __all__ = ["summarise"]
 
-_OF_HALVES = ("reconstruction_error", "redundancy")
+_OF_HALVES = (*LIKENESS, "reconstruction_error", "redundancy")
 
 
 def summarise(
