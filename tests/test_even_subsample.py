@@ -13,8 +13,7 @@ from sklearn.base import clone
 from tensift import STPCASelector, TensorPCA, collect_moments, stpca_path
 from tensift._utils.namespace import is_device_array, to_numpy
 from tensift.moments import OrientedEstimator
-from tensift.sources import Chunks, even_subsample
-from tensift.sources import _even_subsample
+from tensift.sources import Chunks, _even_subsample, even_subsample
 from tensift.sources._even_subsample import EvenSubsample, most_rows, stride_of
 
 N = 150
@@ -60,7 +59,18 @@ def test_the_rule():
             assert stride_of(n, d) == stride
 
 
-@pytest.mark.parametrize(("d", "most"), [(1, 2048), (2048, 2048), (4096, 1024), (10**7, 32)])
+@pytest.mark.parametrize(
+    ("d", "most"),
+    [
+        (1, 2048),
+        (2**14, 2048),
+        (2**15, 1024),
+        (2**17, 512),
+        (2**18, 512),
+        (2**19, 256),
+        (10**7, 64),
+    ],
+)
 def test_how_many_are_kept(monkeypatch, d, most):
     monkeypatch.undo()
     assert most_rows(d) == most

@@ -50,7 +50,7 @@ def test_pivoted_cholesky_is_that_of_the_whole_matrix(X, mode):
     picks, pivots, left = picks_by_definition(F, count)
     selector = PivotedCholeskySelector(count, feature_mode=mode).fit(X)
     # Rounding decides between a feature and its copy, so compare the features they are copies of.
-    first_copy = [np.flatnonzero((F == F[:, [j]]).all(axis=0))[0] for j in range(F.shape[1])]
+    first_copy = [np.flatnonzero((F[:, [j]] == F).all(axis=0))[0] for j in range(F.shape[1])]
     found = selector.order_[:count]
     assert_array_equal(np.take(first_copy, found), np.take(first_copy, picks))
     picks = found

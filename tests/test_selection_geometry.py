@@ -60,6 +60,7 @@ def picks_by_definition(X, mode, geometry, count, scores=None):
     if scores is not None:
         weights = weights * np.sqrt(np.maximum(scores.ravel(), 0.02 * scores.max()))
     kappa = np.mean([np.sum(k**2) for k in K])
+    noise = geometry.agreement <= standard_error(len(X))
     picks = []
     for _ in range(count):
 
@@ -69,6 +70,7 @@ def picks_by_definition(X, mode, geometry, count, scores=None):
             return above / np.sqrt(np.sum(sum(K[i] for i in chosen) ** 2) + kappa)
 
         left = [j for j in range(len(K)) if j not in picks]
+        left = [j for j in left if not noise[j]] or left
         picks.append(max(left, key=ratio))
     return picks, K, T
 
@@ -230,6 +232,17 @@ def test_both_ways_to_compute_overlaps(depth):
         found = [overlaps.with_feature(np.asarray(j)) for j in range(5)]
         assert_allclose(found, expected, rtol=1e-9)
         assert_allclose(overlaps.squares, np.diag(expected), rtol=1e-9)
+
+
+def test_noise_comes_after_all_features_with_structure():
+    X = faces(n=200, shape=(20,))
+    rng = np.random.default_rng(0)
+    X[:, 12:] = 0.01 * rng.normal(size=(200, 8))
+    X[:, 6:12] = X[:, :6] + 0.1 * rng.normal(size=(200, 6))  # they repeat each other
+    geometry = Geometry(X, None)
+    assert geometry.agreement[:12].min() > standard_error(200) > geometry.agreement[12:].max()
+    for count in (1, 5, 12, 15):
+        assert set(picked(geometry, count)[0][:12]) == set(range(12))
 
 
 def test_features_that_hardly_vary_come_last():

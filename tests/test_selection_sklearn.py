@@ -25,7 +25,8 @@ CONFIGURATIONS = [
     "STPCASelector()",
     "STPCASelector(0.5, basis='dct', lam=0.1, eta=0.1)",
     "STPCASelector(1, score_by='energy', solver=PaperSolver(stopping='relative'))",
-    "STPCASelector(0.3, orientation=-1, solver=PaperSolver(convention='paper'), scale=None, feature_mode=0)",
+    "STPCASelector(0.3, orientation=-1, solver=PaperSolver(convention='paper'), scale=None, "
+    "feature_mode=0)",
     "STPCASelector(2, basis='haar', lam=0, eta=0, solver=PaperSolver(max_iter=3), n_jobs=2)",
     "STPCASelector(0.5, basis='eigen')",
     "STPCASelector(0.5, solver='exact')",

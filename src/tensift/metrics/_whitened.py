@@ -5,19 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from tensift.metrics._checks import as_real_rows, check_data
 from tensift.metrics._features import check_features, count_features, kept_elements
+from tensift.selection import whitened_components
 from tensift.sources import even_subsample
 
-__all__ = ["Likeness", "whitened_components"]
+__all__ = ["Likeness"]
 
 _COMPONENTS = 50
-_DENSE = 1024  # rows up to which a dense eigensolver is as fast
-_SIGNIFICANT = 1e-10  # of the largest eigenvalue; smaller ones are rounding
 
 
 class Likeness:
@@ -94,30 +91,3 @@ class Likeness:
     def _elements(self, features: np.ndarray) -> NDArray[np.bool_]:
         kept = kept_elements(self._shape, features, self.feature_mode)
         return np.concatenate([kept, kept]) if self._is_complex else kept
-
-
-def whitened_components(values: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Return the leading left singular vectors of centred samples, without singular values.
-
-    There are `most` of them, but at most a quarter as many as samples, and at most the rank.
-    """
-    flat = values.reshape(len(values), -1)
-    count = min(most, max(1, len(flat) // 4))
-    if flat.shape[1] <= len(flat):
-        energy, right = _leading(flat.T @ flat, min(count, flat.shape[1]))
-        return np.asarray(flat @ right / np.sqrt(energy))
-    return _leading(flat @ flat.T, count)[1]
-
-
-def _leading(
-    gram: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the largest eigenvalues of a Gram matrix above rounding, and their vectors."""
-    size = len(gram)
-    if size <= _DENSE or 3 * count > size:
-        values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1])
-    else:
-        # The start moves with the samples if these are reordered.
-        values, vectors = scipy.sparse.linalg.eigsh(gram, count, v0=np.diag(gram).copy())
-    real = values > _SIGNIFICANT * values[-1]
-    return values[real][::-1], vectors[:, real][:, ::-1]

@@ -15,10 +15,14 @@ of feature ``j`` (``n x t``: ``t = 1`` for an element, the fibre for an index al
 
   where ``w_j = v_j^2``, times the square root of the score if there are scores. Features are first
   divided by the square root of their deviation. The denominator prices redundancy, and ``kappa``
-  keeps features that hardly vary from starting the list. With ``a_j = ||Y^T X_j||^2``,
-  ``b_ij = ||X_i^T X_j||^2``, ``A`` and ``B`` the sums so far and ``r_j = sum_{i in S} b_ij``, the
-  next feature maximises ``(A + w_j a_j) / sqrt(B + 2 r_j + b_jj + kappa)``. A pick takes one
-  product of all features with the new one, ``O(n d)``, and no ``d x d`` matrix.
+  keeps features that hardly vary from starting the list. Features on which neighbours agree no
+  more than on noise are picked after all others: they would dilute what the others show, but
+  little, so that the ratio alone prefers them to features that repeat each other.
+
+  With ``a_j = ||Y^T X_j||^2``, ``b_ij = ||X_i^T X_j||^2``, ``A`` and ``B`` the sums so far and
+  ``r_j = sum_{i in S} b_ij``, the next feature maximises
+  ``(A + w_j a_j) / sqrt(B + 2 r_j + b_jj + kappa)``. A pick takes one product of all features with
+  the new one, ``O(n d)``, and no ``d x d`` matrix.
 
 Related work: the Laplacian score (He, Cai, Niyogi 2005) and spectral feature selection (Zhao, Liu
 2007) score features on a graph of raw distances; MCFS (Cai, Zhang, He 2010) regresses spectral
@@ -193,7 +197,11 @@ class GeometryOrder:
         self._kappa = xp.mean(geometry.overlaps.squares)
         self._redundancy = xp.zeros_like(gains)
         self._total = self._square = xp.zeros_like(self._kappa)
-        self._free = xp.ones_like(gains, dtype=xp.bool)
+        # Features with structure are free first, all others after them.
+        structured = agreement > standard_error(geometry.n_samples)
+        self._n_structured = int(np.count_nonzero(structured))
+        self._tiers = [_indices(values, tier) for tier in (structured, np.ones_like(structured))]
+        self._is_left = xp.ones_like(gains, dtype=xp.bool)
         self._numbers = xp.arange(gains.shape[0], device=device_of(gains))
 
     def extend(self, count: int) -> Any:
@@ -201,7 +209,8 @@ class GeometryOrder:
         geometry = self.geometry
         while len(self._picks) < min(count, len(geometry.kept)):
             xp = namespace_of(self._gains)
-            merit = xp.where(self._free, self._merit(), -math.inf)
+            tier = self._tiers[len(self._picks) >= self._n_structured]
+            merit = xp.where(self._is_left & tier, self._merit(), -math.inf)
             # Rounding must not decide between equal features: the first of those that are near
             # the maximum wins. The pick stays on the device, since transfers would be slow.
             near = merit >= (1 - _TIE[precision_of(merit)]) * xp.max(merit)
@@ -212,7 +221,7 @@ class GeometryOrder:
                 2 * _at(self._redundancy, pick) + _at(geometry.overlaps.squares, pick)
             )
             self._redundancy = self._redundancy + geometry.overlaps.with_feature(pick)
-            self._free = self._free & (self._numbers != pick)
+            self._is_left = self._is_left & (self._numbers != pick)
         return self.ranking()[:count]
 
     def ranking(self) -> Any:
@@ -224,12 +233,19 @@ class GeometryOrder:
         parts = [_indices(values, rest)]
         if geometry.kept.size:
             kept = _indices(values, geometry.kept)
-            waiting = xp.where(self._free, -self._merit(), math.inf)
-            others = xp.argsort(waiting, stable=True)[: len(kept) - len(self._picks)]
+            others = self._waiting()[: kept.shape[0] - len(self._picks)]
             parts = [xp.take(kept, others), *parts]
             if self._picks:
                 parts = [xp.take(kept, xp.stack(self._picks)), *parts]
         return xp.concat(parts)
+
+    def _waiting(self) -> Any:
+        """Return the features that are not picked by what they would add next, then the others."""
+        xp = namespace_of(self._gains)
+        keys = [xp.where(self._is_left & tier, -self._merit(), math.inf) for tier in self._tiers]
+        order = xp.argsort(keys[1], stable=True)
+        first = xp.take(keys[0], order) < math.inf
+        return xp.take(order, xp.argsort(xp.astype(~first, xp.int32), stable=True))
 
     @property
     def curve(self) -> Any:
@@ -331,7 +347,7 @@ def moved_or_same(like: Any, values: NDArray[Any]) -> Any:
     return moved_to(like, values, like.dtype) if is_device_array(like) else values
 
 
-def _indices(like: Any, indices: NDArray[np.intp]) -> Any:
+def _indices(like: Any, indices: NDArray[Any]) -> Any:
     return moved_to(like, indices) if is_device_array(like) else indices
 
 

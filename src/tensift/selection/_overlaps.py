@@ -39,8 +39,8 @@ class FibreOverlaps:
     def _norm_of_gram(self, feature: int) -> Any:
         xp = namespace_of(self._values)
         fibre = self._values[:, feature, :]
-        gram = xp.matmul(fibre.T, fibre) if self._depth <= len(fibre) else xp.matmul(fibre, fibre.T)
-        return xp.sum(gram**2)
+        left, right = (fibre.T, fibre) if self._depth <= fibre.shape[0] else (fibre, fibre.T)
+        return xp.sum(xp.matmul(left, right) ** 2)
 
     def with_feature(self, feature: Any) -> Any:
         """Return ``b_ij`` for all features ``i``; `feature` is an array without axes."""

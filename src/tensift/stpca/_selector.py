@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._utils.modes import pool_elements
-from tensift._utils.namespace import namespace_of
+from tensift._utils.namespace import to_numpy
 from tensift._utils.progress import progress_bar
 from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
 from tensift.moments import (
@@ -25,6 +24,7 @@ from tensift.moments import (
     OrientedEstimator,
     not_kept_message,
     sample_axes,
+    take_in_subsample,
 )
 from tensift.selection import TensorSelector
 from tensift.solvers import (
@@ -76,7 +76,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         score is a weight. "top" keeps the features with the largest scores, as the paper does.
     orientation : int or "auto", default=0
         The mode along which features predict each other (Dir1 of the paper is 0, Dir2 is 1).
-        "auto" tries all modes and keeps the one whose selected features vary the most.
+        "auto" tries all modes and keeps the one whose selected features keep samples most
+        recognisable (`tensift.metrics.judge_selections`).
     basis : str, ndarray, pair of callables, or a list of these, default="identity"
         The transform M along every other mode: "identity", "dft", "dct", "haar", "eigen",
         "random", an invertible matrix, or ``(forward, inverse)``. A list has one for each other
@@ -209,6 +210,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     }
     _takes_device_arrays = True
     _solves_in_passes = True
+    choice_: AutomaticChoice
 
     def __init__(
         self,
@@ -301,7 +303,12 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _fit_best_candidate(self, X: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
-        best, chosen = choose_orientation(self._candidates(X), partial(self._fit_candidate, X))
+        rows = to_numpy(take_in_subsample(clone(self), X))
+        candidates = self._candidates(X)
+        fitted = [self._fit_candidate(X, *candidate) for candidate in candidates]
+        supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
+        chosen = choose_orientation(candidates, supports, rows, fitted[0]._mode_of_features())
+        best = fitted[chosen.chosen]
         if best.lam != self.lam:
             # Fit again: candidates were compared at a fixed fraction of the critical penalties.
             best.set_params(lam=self.lam, eta=self.eta, penalty_units=self.penalty_units).fit(X)
@@ -340,8 +347,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             bases = list(BASES) if len(shape) > 1 else ["identity"]
         return [(one, other) for one in orientations for other in bases]
 
-    def _fit_candidate(self, X: Any, orientation: int, basis: Any) -> tuple[float, Self]:
-        """Fit a candidate; return the relative variance of its selection, and the fitted selector.
+    def _fit_candidate(self, X: Any, orientation: int, basis: Any) -> Self:
+        """Return a copy of this selector, fitted with a given orientation and basis.
 
         Automatic penalties are replaced by a fixed fraction of the critical values, which saves
         the search for every candidate.
@@ -349,13 +356,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         other = clone(self).set_params(orientation=orientation, basis=basis)
         if is_auto(self.lam) and is_auto(self.eta):
             other.set_params(lam=FIRST_FRACTION, eta=FIRST_FRACTION, penalty_units="relative")
-        other.fit(X)
-        spread = Scoring.spread_of(other._moments)
-        variance = pool_elements(spread**2, other._mode_of_features())
-        xp = namespace_of(variance)
-        flat = xp.reshape(variance, (-1,))
-        selected = xp.take(flat, other.get_support(indices=True), axis=0)
-        return float(xp.mean(selected)) / float(xp.mean(flat)), other
+        return other.fit(X)
 
     def _resolve_orientation(self) -> None:
         if self._chooses_orientation():
