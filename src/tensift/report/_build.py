@@ -16,6 +16,7 @@ from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
 from tensift.report._code import Source
 from tensift.report._encoding import encode_samples
+from tensift.report._suggestion import Suggestion, suggestion_of
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
 from tensift.selection import TensorSelector
 from tensift.stability import StabilitySelection
@@ -34,6 +35,7 @@ class Content(TypedDict):
     version: str
     geometry: dict[str, Any]
     samples: dict[str, Any]
+    suggestion: Suggestion
     views: list[View]
     comparison: dict[str, Any] | None
     stability: list[str] | None
@@ -77,6 +79,7 @@ def build_content(
         version=__version__,
         geometry=geometry,
         samples=encode_samples(dataset, channel, trace, budget),
+        suggestion=suggestion_of(selector, dataset, mode),
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
         stability=None if stability is None else stability.reason.splitlines(),
