@@ -21,6 +21,7 @@ from tensift.plotting import (
     EvaluationDisplay,
     PathDisplay,
     ReconstructionDisplay,
+    ScoreCurveDisplay,
     ScoreMapDisplay,
     SelectedFeaturesDisplay,
     SelectionCurveDisplay,
@@ -104,6 +105,8 @@ class TestNames:
     def test_given_titles_and_labels(self, name):
         figures = [
             ChannelRankingDisplay([1.0, 2.0], [1, 0], names=[name, "b"], title=name),
+            ChannelRankingDisplay([1.0, 2.0], [1, 0], selection=name),
+            ScoreCurveDisplay([1.0, 2.0], 1, selection=name),
             ScoreMapDisplay([1.0, 2.0], quantity=name),
             ScoreMapDisplay(np.eye(3), quantity=name),
             SelectionCurveDisplay([0.5, 0.8], 4, 2, SuggestedCount(1, name, ONE, ONE, 1, 4)),

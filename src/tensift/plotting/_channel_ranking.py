@@ -149,7 +149,7 @@ class ChannelRankingDisplay:
         ax.set_ylabel(plain(self.title))
         left_out = self.scores.size - len(shown)
         note = f"\n({left_out} later channels not shown)" if left_out else ""
-        ax.set_xlabel(f"score, {order_in_words(self.selection)}{note}")
+        ax.set_xlabel(f"score, {plain(order_in_words(self.selection))}{note}")
         tidy(ax)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)

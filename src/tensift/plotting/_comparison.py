@@ -220,7 +220,7 @@ def _heading(place: SubFigure, found: SelectorComparison, scores: str) -> str:
     """What the pictures show, and which methods do not keep the features with the best scores."""
     by_rule: dict[str, list[str]] = {}
     for method, rule in found.rules.items():
-        by_rule.setdefault(rule, []).append(plain(method))
+        by_rule.setdefault(plain(rule), []).append(plain(method))
     by_rule.pop("top", None)
     others = "; ".join(f"{rule} ({', '.join(methods)})" for rule, methods in by_rule.items())
     text = f"{scores} of its own; the kept features are orange"

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tensift._utils.namespace import to_numpy
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
+from tensift.plotting._names import plain
 from tensift.plotting._rules import order_in_words
 from tensift.selection import TensorSelector, rank_features
 
@@ -128,7 +129,7 @@ class ScoreCurveDisplay:
         ax.set_xlim(0, total)
         low, high = min(0.0, float(self.scores.min())), float(self.scores.max())
         ax.set_ylim(low, 1.12 * max(high, 0.0) if high > low else 1.0)
-        ax.set_xlabel(f"feature, {order_in_words(self.selection)}")
+        ax.set_xlabel(f"feature, {plain(order_in_words(self.selection))}")
         ax.set_ylabel("score")
         tidy(ax)
         return self

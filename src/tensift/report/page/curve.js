@@ -94,7 +94,7 @@ function alignmentSentence(count) {
       : `The curve ends at ${counted(known)} features.`;
   }
   const here = alignment[count - 1];
-  return `At ${counted(count)} features the alignment is ${here.toFixed(3)} ± ${spread[count - 1].toFixed(3)}, `
+  return `At ${counted(count)} ${count === 1 ? "feature" : "features"} the alignment is ${here.toFixed(3)} ± ${spread[count - 1].toFixed(3)}, `
     + `${percent(here / Math.max(...alignment))} of its maximum.`;
 }
 
