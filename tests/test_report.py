@@ -524,6 +524,12 @@ def test_wrong_arguments_are_told(selector):
         make_report(selector, np.zeros((0, 8, 8)))
     with pytest.raises(ValueError, match="data must be finite"):
         make_report(selector, np.full((3, 8, 8), np.nan))
+    X = RNG.normal(size=(200, 64, 64))
+    fitted = VarianceSelector(5).fit(X)
+    shown = content_of(make_report(fitted, X))["samples"]["indices"]
+    X[np.setdiff1d(np.arange(200), shown)[0], 3, 3] = np.nan
+    with pytest.raises(ValueError, match="data must be finite; found NaN or infinity"):
+        make_report(fitted, X)
     with pytest.raises(TypeError, match="comparison must be a result of compare_selectors"):
         make_report(selector, DIGITS, comparison={})
     with pytest.raises(TypeError, match=r"alternatives\['x'\] must be a fitted selector"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+import numpy as np
+
 from tensift.datasets import TensorDataset
 from tensift.report._encoding import rounded
 from tensift.selection import SuggestedCount, TensorSelector, suggest_count
@@ -52,6 +54,8 @@ def suggestion_of(
                 spread=[],
                 structured=0,
             )
+        if not np.isfinite(rows).all():
+            raise ValueError("data must be finite; found NaN or infinity")
         found = suggest_count(rows, feature_mode)
     return _in_words(found)
 
