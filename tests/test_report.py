@@ -576,6 +576,18 @@ def test_command_writes_one_file(here, capsys):
     assert len(content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))["views"]) == 1
 
 
+def test_command_line_select_and_page_suggest_the_same(here, capsys):
+    found = suggest_count(DIGITS.data[:100])
+    assert main(["report", "x.npy", "-k", "auto", "--no-alternatives"]) == 0
+    said = capsys.readouterr().out
+    assert f"chosen    {found.reason}\n" in said
+    assert f"kept      {found.count} of 64 features\n" in said
+    assert main(["select", "x.npy", "-k", "auto", "--no-figure"]) == 0
+    assert f"chosen    {found.reason}\n" in capsys.readouterr().out
+    content = content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))
+    assert content["suggestion"]["count"] == content["views"][0]["fitted"] == found.count
+
+
 def test_alternatives_that_cannot_be_fitted_are_left_out(here, capsys, monkeypatch):
     fit = STPCASelector.fit
 
