@@ -76,6 +76,8 @@ def test_what_is_kept_is_what_the_selector_keeps():
         selector.fit(X)
         np.testing.assert_array_equal(found.features[name], selector.order_[:6])
         np.testing.assert_array_equal(found.scores[name], selector.scores_)
+        np.testing.assert_array_equal(found.orders[name], selector.order_)
+        assert found.rules[name] == selector.selection
     assert list(found.features) == list(found.methods)
 
 

@@ -1,6 +1,7 @@
 """The picture of a comparison: what it shows is what was found, at few methods and at many."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from matplotlib.figure import Figure
 
 from tensift.comparison import compare_selectors
 from tensift.plotting import ComparisonDisplay
+from tensift.rivals import LaplacianScore, VarianceSelector
 
 RNG = np.random.default_rng(2)
 LABELS = np.arange(30) % 3
@@ -36,6 +38,21 @@ def test_maps_show_what_is_kept():
         np.testing.assert_array_equal(ax.images[0].get_array(), found.scores[method])
         mask = kept_in(ax)
         np.testing.assert_array_equal(np.flatnonzero(mask), np.sort(found.features[method]))
+
+
+@pytest.mark.parametrize("mode", [None, 0])
+def test_methods_that_do_not_keep_the_best_scores_are_named(mode):
+    rows = {"first": VarianceSelector(2), "other": LaplacianScore(2)}
+    found = compare_selectors(X, rows, 2, feature_mode=mode, **QUICK)
+    for rules, words in (
+        ({"first": "top", "other": "top"}, ""),
+        ({"first": "top", "other": "odd"}, ". Not kept by score alone: odd (other)"),
+        ({"first": "odd", "other": "odd"}, ". Not kept by score alone: odd (first, other)"),
+    ):
+        changed = replace(found, rules={**found.rules, **rules})
+        figure = ComparisonDisplay(changed).plot(Figure()).figure_
+        heading = figure.subfigs[0].get_suptitle().replace("\n", " ")
+        assert heading.partition("orange")[2] == words
 
 
 def test_three_modes_are_seen_from_one_side():

@@ -61,7 +61,7 @@ written to the output folder:
   comparison.png, .svg   kept features, measures with spreads, agreement, time
   comparison.md, .csv    the table, to read and to compute with
   agreement.csv          how much the methods' selections overlap, corrected for chance
-  selected.csv           what each method keeps, best first, and the share of the half-samples
+  selected.csv           what each method keeps, in its order, and the share of the half-samples
                          on which it keeps each feature
   report.html            with --report: an interactive page for the browser
   settings.json          every setting, the versions, the seeds and the input's checksum
@@ -227,7 +227,7 @@ def _arguments_of_comparison(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _selected(found: SelectorComparison, dataset: TensorDataset) -> list[dict[str, Any]]:
-    """What each method keeps, best first, one row per feature."""
+    """What each method keeps, in its order, one row per feature."""
     feature_names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
     if found.feature_mode is not None:
         feature_names = feature_names.only([found.feature_mode])

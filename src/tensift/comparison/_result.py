@@ -33,10 +33,14 @@ class SelectorComparison:
     feature_mode : int or None
         The mode whose indices are the features; None if every element is a feature.
     features : dict of str to ndarray
-        The features that each method selects on all samples, best first. If a method has several
+        The features that each method selects on all samples, in its order. If a method has several
         seeds, the features of the first.
     scores : dict of str to ndarray
         The scores of the same fits, in the shape of the features.
+    orders : dict of str to ndarray
+        All features in the order in which the same fits select them; the first are `features`.
+    rules : dict of str to str
+        The rules that made these orders: the parameter ``selection`` of the methods.
     runs : dict of str to dict of str to ndarray
         By measure and method, the single values behind means and standard deviations:
         ``"neighbours_kept"``, ``"alignment"``, ``"reconstruction_error"`` and ``"redundancy"`` of
@@ -77,6 +81,8 @@ class SelectorComparison:
     feature_mode: int | None
     features: dict[str, np.ndarray]
     scores: dict[str, np.ndarray]
+    orders: dict[str, np.ndarray]
+    rules: dict[str, str]
     runs: dict[str, dict[str, np.ndarray]]
     stds: dict[str, dict[str, float]]
     stability: dict[str, StabilityEstimate]

@@ -104,7 +104,7 @@ class Schedule:
             count = self.n_resamples if method.name == RANDOM else self.n_seeds
         first = self.random_state
         return [
-            Fit(method, checksum, seed, self.fit_limit, with_scores=seed == first)
+            Fit(method, checksum, seed, self.fit_limit, ranked=seed == first)
             for seed in range(first, first + count)
         ]
 

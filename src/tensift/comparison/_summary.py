@@ -52,6 +52,8 @@ def summarise(
         feature_mode=feature_mode,
         features={o.name: np.array(o.fits[0]["features"]) for o in fitted},
         scores={o.name: np.array(o.fits[0]["scores"]) for o in fitted},
+        orders={o.name: np.array(o.fits[0]["order"]) for o in fitted},
+        rules={o.name: o.fits[0]["rule"] for o in fitted},
         runs=runs,
         stds=stds,
         stability={name: _stability(masks) for name, masks in halves.items()},

@@ -117,20 +117,25 @@ class _Fitting(ABC):
 
 @dataclass(frozen=True)
 class Fit(_Fitting):
-    """A fit on all samples: which features it selects, and how long it takes."""
+    """A fit on all samples: which features it selects, and how long it takes.
 
-    with_scores: bool
+    If `ranked`, also the scores and the order of all features, and the rule that made it.
+    """
+
+    ranked: bool
     kind: ClassVar[str] = "fit"
 
     def _settings(self) -> list[Any]:
-        return [*super()._settings(), self.with_scores]
+        return [*super()._settings(), "ranked" if self.ranked else "selected"]
 
     def _compute(self, samples: Samples) -> Result:
         started = time.process_time()
         selector = self._fit(samples.data)
         result: Result = {"seconds": time.process_time() - started, "features": _kept(selector)}
-        if self.with_scores:
+        if self.ranked:
             result["scores"] = selector.scores_.tolist()
+            result["order"] = selector.order_.tolist()
+            result["rule"] = selector.selection
         return result
 
 
@@ -266,7 +271,7 @@ def _halves(n_samples: int, shuffle: int, place: int) -> tuple[np.ndarray, np.nd
 
 
 def _kept(selector: TensorSelector) -> list[int]:
-    """Return the selected features, best first."""
+    """Return the selected features, in the order of selection."""
     count = int(selector.get_support().sum())
     features: list[int] = np.asarray(selector.order_)[:count].tolist()
     return features

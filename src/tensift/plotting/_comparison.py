@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -179,10 +180,7 @@ def _draw_maps(
     others = tuple(m for m in range(len(found.feature_shape)) if m not in (vertical, horizontal))
     across = plain(", ".join(names.title(mode) for mode in others))
     largest = f", the largest over {across}" if others else ""
-    place.suptitle(
-        f"Scores{largest}, each on a scale of its own; the kept features are orange", x=0.01,
-        **_TITLE,
-    )  # fmt: skip
+    place.suptitle(_heading(place, found, f"Scores{largest}, each on a scale"), x=0.01, **_TITLE)
     for ax, (method, scores) in zip(axes, found.scores.items(), strict=False):
         kept = np.zeros(scores.size, dtype=bool)
         kept[found.features[method]] = True
@@ -228,7 +226,18 @@ def _draw_strip(place: SubFigure, found: SelectorComparison, names: ModeNames) -
     ax.set_yticks(range(len(found.methods)), [plain(method) for method in found.methods])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    place.suptitle(
-        "Scores, each line on a scale of its own; the kept features are orange", x=0.01, **_TITLE
-    )
+    place.suptitle(_heading(place, found, "Scores, each line on a scale"), x=0.01, **_TITLE)
     return ax
+
+
+def _heading(place: SubFigure, found: SelectorComparison, scores: str) -> str:
+    """What the pictures show, and which methods do not keep the features with the best scores."""
+    by_rule: dict[str, list[str]] = {}
+    for method, rule in found.rules.items():
+        by_rule.setdefault(plain(rule), []).append(plain(method))
+    by_rule.pop("top", None)
+    others = "; ".join(f"{rule} ({', '.join(methods)})" for rule, methods in by_rule.items())
+    text = f"{scores} of its own; the kept features are orange"
+    text += f". Not kept by score alone: {others}" if others else ""
+    inches = place.bbox.width / place.dpi
+    return textwrap.fill(text, round(13 * inches))
