@@ -31,6 +31,18 @@ FAMILY = {info.name: info for info in list_selectors()}
 family = pytest.mark.parametrize("info", FAMILY.values(), ids=FAMILY)
 ITERATIVE = [info for info in FAMILY.values() if "max_iter" in info.parameters]
 
+# Selectors that pick one feature after another, and score it by what it adds to those before.
+PICKED = {
+    "ColumnSubsetSelector",
+    "QRSensorSelector",
+    "CURSelector",
+    "FarthestPointSelector",
+    "FeatureClusterSelector",
+    "FacilityLocationSelector",
+    "FastCanSelector",
+    "PivotedCholeskySelector",
+}
+
 # Warnings that selectors document, which data as in scikit-learn's checks set off.
 DOCUMENTED = [
     "n_.*=.* is more than",
@@ -304,9 +316,7 @@ def test_samples_of_any_order(info, X, shape):
         assert channels.transform(samples).shape == (24, *shape[:mode], kept, *shape[mode + 1 :])
 
 
-@pytest.mark.parametrize(
-    "name", sorted(FAMILY.keys() - {"RandomSelector", "PivotedCholeskySelector"})
-)
+@pytest.mark.parametrize("name", sorted(FAMILY.keys() - {"RandomSelector"} - PICKED))
 def test_mode_features_sum_their_elements(name, X):
     """But where scores are drawn, or elements explain one another.
 
@@ -337,7 +347,7 @@ def test_share_of_the_features(info, X):
 
 # Features that do not repeat one another, and how many of them
 
-WITHOUT_SELECTION = {"PivotedCholeskySelector", "RandomSelector", "AllFeatures"}
+WITHOUT_SELECTION = {"RandomSelector", "AllFeatures"} | PICKED
 COUNT_IN_PROBLEM = {"NLGMS", "RNE", "MCFS"}
 
 
@@ -540,13 +550,7 @@ def test_bad_samples_are_refused(info, X, case):
         make(info).fit(spoil(X))
 
 
-TAKE_COMPLEX = {
-    "STPCASelector",
-    "SPCAPSD",
-    "PivotedCholeskySelector",
-    "VarianceSelector",
-    "RandomSelector",
-}
+TAKE_COMPLEX = {"STPCASelector", "SPCAPSD", "VarianceSelector", "RandomSelector"} | PICKED
 
 
 @family
@@ -710,6 +714,11 @@ PLANTED = {
     "MCFS": equal_variances,
     "LaplacianScore": equal_variances,
     "PivotedCholeskySelector": block_of_classes,
+    "ColumnSubsetSelector": block_of_classes,
+    "QRSensorSelector": block_of_classes,
+    "CURSelector": block_of_classes,
+    "FarthestPointSelector": block_of_classes,
+    "FastCanSelector": block_of_classes,
     "VarianceSelector": block_of_classes,
 }
 SEEDS = range(8)
@@ -744,7 +753,9 @@ def test_variance_says_nothing_where_all_vary_alike():
 
 
 def test_all_methods_that_rank_have_a_planted_problem():
-    assert set(FAMILY) - set(PLANTED) == {"RandomSelector", "AllFeatures"}
+    """But those that represent all features: what classes share, one feature stands for."""
+    represent = {"FeatureClusterSelector", "FacilityLocationSelector"}
+    assert set(FAMILY) - set(PLANTED) == {"RandomSelector", "AllFeatures"} | represent
 
 
 # Real data

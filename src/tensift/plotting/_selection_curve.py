@@ -143,9 +143,7 @@ class SelectionCurveDisplay:
         ax, known = self.ax_, len(self.curve)
         counts, curve = np.arange(1, known + 1), 100 * self.curve
         marker = "o" if known <= 30 else None
-        ax.plot(
-            counts, curve, color=ACCENT, marker=marker, markersize=3, label="selected features"
-        )
+        ax.plot(counts, curve, color=ACCENT, marker=marker, markersize=3, label="selected features")
         if self.count <= known:
             here = curve[self.count - 1]
             ax.plot([self.count], [here], "o", color="0.25", zorder=3)

@@ -121,9 +121,12 @@ class ColumnSubsetOrder:
         tiers = xp.astype(~scored, xp.int32)
         self._tiers = xp.where(varies, tiers, xp.full_like(tiers, 2))
         self._ends = [_count(self._tiers <= tier) for tier in range(3)]
+        energy = self.fibres.energy
+        self._total = xp.where(energy > 0, energy, xp.ones_like(energy))
         self._regression = _Regression(values, self.fibres.ridge)
         self._index = xp.arange(self.size, device=device_of(values))
         self._picked: list[Any] = []
+        self._gains: list[Any] = []
         self._span = _Span(self._regression.gram)
         self._explained: list[Any] = []
 
@@ -138,18 +141,48 @@ class ColumnSubsetOrder:
         """Pick one feature more, and tell how it changed the regression."""
         xp = namespace_of(self._index)
         tier = next(i for i, end in enumerate(self._ends) if len(self._picked) < end)
-        merits = xp.where(self._tiers == tier, self._merits(), -xp.ones_like(self._weights))
+        gains = self.next_gains
+        merits = xp.where(self._tiers == tier, self._weights * gains, -xp.ones_like(gains))
         # Rounding must not decide between equal gains, so the first one of all that are near wins.
         near = merits >= (1 - _TIE[self._precision]) * xp.max(merits)
         pick = xp.reshape(xp.argmax(xp.astype(near, xp.int32)), (1,))
         self._tiers = xp.where(self._index == pick, xp.full_like(self._tiers, 3), self._tiers)
         self._picked.append(pick)
+        self._gains.append(xp.take(gains, pick))
         return self._regression.take(pick)
+
+    def exchanged(self, count: int, most: int) -> Any:
+        """The first `count` features after exchanges of one for another that explain more.
+
+        Every pick in turn is taken out, and the feature that then adds most takes its place,
+        until a whole round changes nothing or `most` exchanges were made. The result is a set:
+        it is not nested for other counts. Use a new object afterwards.
+        """
+        picks = [self.extend(count)[k : k + 1] for k in range(min(count, self.size))]
+        xp = namespace_of(self._index)
+        done, unchanged, place = 0, 0, 0
+        free = self._tiers < 2  # of those not picked; features that hardly vary stay out
+        while done < most and unchanged < len(picks):
+            old = picks[place]
+            self._regression.drop(old)
+            merits = self._weights * self.next_gains
+            merits = xp.where(free | (self._index == old), merits, -xp.ones_like(merits))
+            new = xp.reshape(xp.argmax(merits), (1,))
+            better = xp.take(merits, new) > (1 + _TIE[self._precision]) * xp.take(merits, old)
+            if bool(better[0]):
+                free = (free & (self._index != new)) | (self._index == old)
+                picks[place] = new
+                done, unchanged = done + 1, 0
+            else:
+                unchanged += 1
+            self._regression.take(picks[place])
+            place = (place + 1) % len(picks)
+        return xp.concat(picks)
 
     def ranking(self) -> Any:
         """All features: those picked, then the others by what they would add next."""
         xp = namespace_of(self._index)
-        others = rank_features(-self._tiers, [self._merits()])
+        others = rank_features(-self._tiers, [self._weights * self.next_gains])
         return xp.concat([*self._picked, others[: self.size - len(self._picked)]])
 
     @property
@@ -161,15 +194,26 @@ class ColumnSubsetOrder:
         xp = namespace_of(self._index)
         for pick in self._picked[len(self._explained) :]:
             self._explained.append(self._span.add(self._regression.columns(pick)))
-        total = self.fibres.energy
         if not self._explained:
-            return xp.zeros((0,), dtype=total.dtype, device=device_of(total))
-        total = xp.where(total > 0, total, xp.ones_like(total))
-        return xp.clip(xp.cumulative_sum(xp.stack(self._explained)) / total, max=1.0)
+            return xp.zeros_like(self._weights)[:0]
+        return xp.clip(xp.cumulative_sum(xp.stack(self._explained)) / self._total, max=1.0)
 
-    def _merits(self) -> Any:
+    @property
+    def gains(self) -> Any:
+        """The share of the variance of all features that every pick added, with `delta`."""
         xp = namespace_of(self._weights)
-        return self._weights * xp.clip(self._regression.gains(), min=0.0)
+        if not self._gains:
+            return xp.zeros_like(self._weights)[:0]
+        return xp.concat(self._gains)
+
+    @property
+    def next_gains(self) -> Any:
+        """The share that each of all features would add next, with `delta`."""
+        xp = namespace_of(self._weights)
+        total = xp.where(
+            self.fibres.energy > 0, self.fibres.energy, xp.ones_like(self.fibres.energy)
+        )
+        return xp.clip(self._regression.gains() / total, min=0.0)
 
 
 class Fibres:
@@ -261,11 +305,25 @@ class _Regression:
 
     def take(self, pick: Any) -> Step:
         """Take a feature in; `pick` is an array of its index."""
-        xp = namespace_of(self._flat)
         columns = self.columns(pick)
+        xp = namespace_of(columns)
         left = xp.matmul(self._left_of_samples, columns)
-        pivot = xp.matmul(adjoint(columns), left) + self._ridge
-        factor = xp.linalg.cholesky((pivot + adjoint(pivot)) / 2)
+        factor = self._root(xp.matmul(adjoint(columns), left) + self._ridge)
+        return Step(pick, factor, self._change(left, factor, -1))
+
+    def drop(self, pick: Any) -> None:
+        """Undo that a feature was taken in, at any time."""
+        columns = self.columns(pick)
+        xp = namespace_of(columns)
+        left = xp.matmul(self._left_of_samples, columns)
+        self._change(left, self._root(self._ridge - xp.matmul(adjoint(columns), left)), 1)
+
+    def _root(self, pivot: Any) -> Any:
+        return namespace_of(pivot).linalg.cholesky((pivot + adjoint(pivot)) / 2)
+
+    def _change(self, left: Any, factor: Any, sign: int) -> Any:
+        """Change ``M`` by plus or minus ``U U^H``, with what depends on it; return ``V``."""
+        xp = namespace_of(self._flat)
         taken = adjoint(xp.linalg.solve(factor, adjoint(left)))  # U
         on_gram = xp.matmul(self.gram, taken)
         between = xp.matmul(adjoint(taken), on_gram)
@@ -274,13 +332,14 @@ class _Regression:
         loadings = products[:, : self._width]  # V
         v = xp.reshape(loadings, (self._size, self._width, self._width))
         z = xp.reshape(products[:, self._width :], (self._size, self._width, self._width))
-        # -Z V^H - V Z^H + V B V^H = -Y V^H - V Y^H with Y = Z - V B / 2.
-        y = z - self._times(v, between / 2)
+        # With Y = Z +- V B / 2, Z V^H + V Z^H +- V B V^H is Y V^H + V Y^H.
+        y = z + sign * self._times(v, between / 2)
         change = self._times(y, adjoint(v))
-        self._own = self._own - self._times(v, adjoint(v))
-        self._shared = self._shared - change - adjoint(change)
-        self._left_of_samples = self._left_of_samples - xp.matmul(taken, adjoint(taken))
-        return Step(pick, factor, loadings)
+        self._own = self._own + sign * self._times(v, adjoint(v))
+        self._shared = self._shared + sign * (change + adjoint(change))
+        outer = xp.matmul(taken, adjoint(taken))
+        self._left_of_samples = self._left_of_samples + sign * outer
+        return loadings
 
     def columns(self, pick: Any) -> Any:
         """The values ``(n, t)`` of a feature, or as many that have the same products."""
