@@ -235,6 +235,37 @@ def test_no_array_is_moved_to_the_host_for_a_pick(library):
     assert library.numpy(curve).shape == (5,)
 
 
+@pytest.mark.parametrize("mode", [None, 0])
+def test_exchanges_are_the_same_on_every_library(library, mode):
+    """They explain what explicit regressions explain, at least as much as the greedy picks."""
+    X = samples(20, (8, 2), seed=6)
+    columns = columns_of(X, mode)
+    ridge = RIDGE * sum(np.linalg.norm(c) ** 2 for c in columns) / 16
+    order = ColumnSubsetOrder(library.asarray(X), mode)
+    before = library.numpy(order.extend(4))
+    after = library.numpy(order.exchanged(4, 50))
+    assert len(set(after)) == 4
+    assert explained(columns, after, ridge) >= explained(columns, before, ridge) * (1 - 1e-9)
+    assert_array_equal(after, ColumnSubsetOrder(X, mode).exchanged(4, 50))
+    assert_array_equal(before, ColumnSubsetOrder(X, mode).exchanged(4, 0))
+
+
+def test_gains_are_what_regressions_explain_in_addition(library):
+    X = samples(20)
+    columns = columns_of(X, None)
+    energy = sum(np.linalg.norm(c) ** 2 for c in columns)
+    order = ColumnSubsetOrder(library.asarray(X), None)
+    assert order.gains.shape == (0,)
+    picks = library.numpy(order.extend(5))
+    totals = [explained(columns, picks[:k], RIDGE * energy / 12) for k in range(1, 6)]
+    gains = np.diff([0, *totals]) / energy
+    assert_allclose(library.numpy(order.gains), gains, rtol=1e-8)
+    following = library.numpy(order.next_gains)
+    for j in set(range(12)) - set(picks):
+        more = explained(columns, [*picks, j], RIDGE * energy / 12)
+        assert_allclose(following[j], (more - totals[-1]) / energy, rtol=1e-7)
+
+
 # How many
 
 
