@@ -95,6 +95,16 @@ class TestHeaders:
             lambda: read_tensor(path), str(path), "line 1", "--header", "--no-header", "header="
         )
 
+    @pytest.mark.parametrize("cell", ["1_000", "١"])
+    def test_numbers_of_python_that_are_none_of_ours(self, tmp_path, cell):
+        path = self.table(tmp_path, f"{cell},2\n3,4\n5,6\n")
+        refused(lambda: read_tensor(path), "line 1 may be", repr(cell), "--no-header")
+        path = self.table(tmp_path, f"a,b\n1,2\n{cell},4\n5,6\n")
+        refused(lambda: read_tensor(path), "line 3, column 'a'", f"{cell!r} is not a number")
+
+    def test_a_header_without_samples(self, tmp_path):
+        refused(lambda: read_tensor(self.table(tmp_path, "a,b,c\n")), "no samples (shape (0, 3))")
+
     def test_the_user_decides(self, tmp_path):
         path = self.table(tmp_path, "3x,2,3\n4,5,6\n7,8,9\n")
         named = read_tensor(path, header=True)

@@ -106,7 +106,9 @@ def read_table(
     if labelled is not None:
         labels = _as_numbers_if_possible(_load(layout, [labelled], str)[:, 0])
     data = _load(layout, kept, float)
-    if data.size and data.shape[1] != len(kept):
+    if not data.size:
+        data = data.reshape(0, len(kept))
+    elif data.shape[1] != len(kept):
         _refuse_ragged(layout)
     names = [layout.first[column] for column in kept] if layout.has_header else None
     return Table(data, names, labels)
@@ -323,11 +325,12 @@ def _is_missing(cell: str) -> bool:
 
 
 def _is_number(cell: str) -> bool:
+    """Whether NumPy reads a cell as a number; Python alone takes "1_000" and "١" for numbers."""
     try:
         float(cell)
     except ValueError:
         return False
-    return True
+    return cell.isascii() and "_" not in cell
 
 
 def _begins_like_a_number(cell: str) -> bool:
