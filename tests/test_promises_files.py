@@ -1,5 +1,6 @@
 """Files that would lose a row, reach outside themselves or hang, and inputs of the wrong kind."""
 
+import io
 import struct
 import subprocess
 import sys
@@ -323,6 +324,34 @@ class TestHdf5ReachesNowhere:
                 np.testing.assert_array_equal(read_tensor(path).data, DATA)
         self.check(path, "do not give all of its values")
 
+    def test_virtual_datasets_whose_sources_overlap(self, path):
+        """As many values as needed, but some of them twice and others never."""
+        layout = h5py.VirtualLayout(DATA.shape, "f8")
+        with h5py.File(path, "w") as file:
+            file["half"] = DATA[:3]
+            for _ in range(2):
+                layout[:3] = h5py.VirtualSource(file["half"])
+            file.create_virtual_dataset("data", layout)
+        refused(lambda: read_tensor(path), str(path), "do not give all of its values")
+        layout[3:] = h5py.VirtualSource(".", "half", DATA[:3].shape)
+        with h5py.File(path, "a") as file:
+            del file["data"]
+            file.create_virtual_dataset("data", layout)
+        np.testing.assert_array_equal(read_tensor(path).data, np.concatenate([DATA[:3]] * 2))
+
+    @pytest.mark.parametrize("kind", ["grows", "every other row"])
+    def test_virtual_datasets_of_no_fixed_blocks(self, path, kind):
+        every = h5py.h5s.UNLIMITED
+        with h5py.File(path, "w") as file:
+            rows = file.create_dataset("rows", data=DATA[:3], maxshape=(None, 4, 2))
+            layout = h5py.VirtualLayout(DATA.shape, "f8", maxshape=(None, 4, 2))
+            if kind == "grows":
+                layout[0:every] = h5py.VirtualSource(rows)[0:every]
+            else:
+                layout[::2] = h5py.VirtualSource(rows)
+            file.create_virtual_dataset("data", layout)
+        self.check(path, "'data' is a virtual dataset whose sources are not blocks")
+
     @pytest.mark.parametrize("block", [0, 512])
     def test_text_of_variable_length(self, path, block):
         words = ["a", "", "äöü", "d" * 9000, "e", "f"]
@@ -437,6 +466,24 @@ class TestForeignFiles:
             archive.writestr(link, str(tmp_path / "secret.npy"))
         refused(lambda: read_tensor(tmp_path / "a.npz"), "damaged or truncated npz file")
 
+    def test_what_follows_an_array_in_an_archive_is_not_unpacked(self, tmp_path, monkeypatch):
+        """A few kilobytes can unpack to any number of gigabytes."""
+        stream = io.BytesIO()
+        np.save(stream, DATA)
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("data.npy", stream.getvalue() + bytes(2**26))
+        unpacked = []
+        read = zipfile.ZipExtFile.read
+
+        def counted(self, n=-1):
+            unpacked.append(len(found := read(self, n)))
+            return found
+
+        monkeypatch.setattr(zipfile.ZipExtFile, "read", counted)
+        words = "damaged or truncated npz file (data.npy is longer than its array)"
+        refused(lambda: read_tensor(tmp_path / "a.npz"), words)
+        assert sum(unpacked) < 2**20
+
 
 class TestTooLarge:
     """A file too large for the memory limit is not called damaged."""
@@ -517,6 +564,35 @@ class TestArraysInOtherFiles:
                 )
             else:
                 refused(lambda: STPCASelector(2).fit(file["all"]), "missing", "zeros")
+
+    @pytest.mark.parametrize("missing", [False, True])
+    @pytest.mark.parametrize("kind", ["virtual", "external"])
+    def test_virtual_datasets_of_datasets_in_other_files(self, tmp_path, missing, kind):
+        values = np.random.default_rng(0).normal(size=(60, 4, 3))
+        raw = tmp_path / "raw"
+        with h5py.File(tmp_path / "inner.h5", "w") as file:
+            if kind == "external":
+                raw.write_bytes(values.tobytes())
+                stored = [(str(raw), 0, h5py.h5f.UNLIMITED)]
+                file.create_dataset("x", values.shape, "f8", external=stored)
+            else:
+                with h5py.File(raw, "w") as other:
+                    other["x"] = values
+                layout = h5py.VirtualLayout(values.shape, "f8")
+                layout[...] = h5py.VirtualSource("raw", "x", values.shape)
+                file.create_virtual_dataset("x", layout)
+        layout = h5py.VirtualLayout(values.shape, "f8")
+        layout[...] = h5py.VirtualSource("inner.h5", "x", values.shape)
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file.create_virtual_dataset("all", layout)
+        if missing:
+            raw.unlink()
+        with h5py.File(tmp_path / "a.h5") as file:
+            if missing:
+                refused(lambda: STPCASelector(2).fit(file["all"]), "raw", "zeros")
+            else:
+                found = STPCASelector(2).fit(file["all"]).order_
+                np.testing.assert_array_equal(found, STPCASelector(2).fit(values).order_)
 
     @pytest.mark.parametrize("length", [0, 799, 800])
     def test_external_storage(self, tmp_path, length):
