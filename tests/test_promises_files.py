@@ -17,9 +17,12 @@ from sklearn.base import clone
 from tensift import (
     STPCASelector,
     TensorPCA,
+    algebra,
     collect_moments,
     compare_selectors,
+    graphs,
     metrics,
+    selection,
     stability_selection,
 )
 from tensift.cli import main
@@ -649,6 +652,22 @@ class TestMasks:
             lambda: metrics.selection_agreement(features, [1, 2], 4),
             lambda: metrics.selection_stability(supports),
             lambda: TensorDataset(X, labels=y),
+        ):
+            refused(call, "masked values")
+
+    def test_tools_that_take_arrays(self):
+        scores, X = MASKED[0], MASKED.data
+        for call in (
+            lambda: selection.rank_features(scores),
+            lambda: selection.rank_features(scores.data, ties=scores),
+            lambda: selection.rank_diverse(X, scores, 2),
+            lambda: selection.rank_diverse(MASKED, scores.data, 2),
+            lambda: selection.explained_energy(MASKED, [0, 1]),
+            lambda: selection.suggest_count(MASKED),
+            lambda: graphs.nearest_neighbors(MASKED, 2),
+            lambda: graphs.heat_kernel_graph(MASKED, 2),
+            lambda: algebra.tsvdm(MASKED[:, :, None], "identity"),
+            lambda: algebra.mprod(X.T[:, :, None], MASKED[:, :, None], "identity"),
         ):
             refused(call, "masked values")
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import to_numpy
 from tensift.selection._geometry import Geometry
 
@@ -100,6 +101,7 @@ def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
     >>> print(suggest_count(noise).reason)  # doctest: +ELLIPSIS
     no structure: ...
     """
+    refuse_masked(rows, "rows")
     samples = np.asarray(to_numpy(rows))
     whole = Geometry(samples, feature_mode)
     n_structured = whole.n_structured

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.modes import resolve_mode
 from tensift._utils.namespace import device_of, is_device_array, kind_of, namespace_of, to_numpy
 from tensift._utils.stacks import squared_modulus
@@ -91,6 +92,7 @@ def rank_diverse(
             f"n_features_to_select must be a positive integer, got {n_features_to_select!r}"
         )
     samples, mode = _checked(X, feature_mode)
+    refuse_masked(scores, "scores")
     shape = tuple(samples.shape[1:])
     wanted = shape if mode is None else (shape[mode],)
     values: Any = scores if is_device_array(scores) else np.asarray(scores)
