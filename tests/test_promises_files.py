@@ -234,6 +234,22 @@ class TestColumns:
         for option in ({"header": True}, {"columns": [0]}, {"drop": [0]}):
             refused(lambda option=option: read_tensor(tmp_path / "a.npy", **option), "tables")
 
+    @pytest.mark.parametrize(
+        ("head", "names"),
+        [
+            ("price; net,b", ["price; net", "b"]),
+            ('"price; net",b', ["price; net", "b"]),
+            ('"a\tb","c,d"', ["a\tb", "c,d"]),
+            ("a, b;c", ["a, b", "c"]),
+        ],
+    )
+    def test_names_that_hold_another_delimiter(self, tmp_path, head, names):
+        mark = ";" if head.endswith(";c") else ","
+        (tmp_path / "b.csv").write_text(f"{head}\n1{mark}2\n3{mark}4\n")
+        dataset = read_tensor(tmp_path / "b.csv")
+        np.testing.assert_array_equal(dataset.data, [[1, 2], [3, 4]])
+        assert dataset.coords["column"].tolist() == names
+
     def test_decimal_commas(self, tmp_path):
         (tmp_path / "b.csv").write_text("a;b\n1,5;2,5\n")
         refused(lambda: read_tensor(tmp_path / "b.csv"), "decimal comma")
