@@ -227,6 +227,14 @@ def test_a_number_of_workers_that_makes_no_sense_is_named(use, n_jobs):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("command", ["select x.npy -k 2", "compare x.npy -k 2", "paper --fast"])
+@pytest.mark.parametrize("jobs", ["0", "-2", "1.5", "two"])
+def test_a_number_of_workers_on_the_command_line(capsys, command, jobs):
+    assert main([*command.split(), "--jobs", jobs]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"--jobs: '{jobs}' is not a whole number of one or more, nor -1 for all cores" in last
+
+
 # Penalties beyond all bounds
 
 
