@@ -11,7 +11,7 @@ import pytest
 import tensift
 from tensift.cli import _figures, main
 from tensift.cli._output import OutputFolder
-from tensift.comparison import _tasks, compare_selectors
+from tensift.comparison import DEFAULT_SELECTORS, _tasks, compare_selectors
 
 RNG = np.random.default_rng(4)
 LABELS = np.arange(30) % 3
@@ -287,6 +287,16 @@ def test_help_names_every_file(capsys):
     text = capsys.readouterr().out
     for name in ("agreement.csv", "selected.csv", "settings.json", "cells.jsonl", "comparison.png"):
         assert name in text
+
+
+def test_help_names_the_default_methods_and_every_column(capsys):
+    assert main(["compare", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    defaults = ",".join(name.removesuffix("Selector").lower() for name in DEFAULT_SELECTORS)
+    assert f"(default: {defaults})" in text.replace("- ", "-").replace(", ", ",")
+    found = compare_selectors(X, [], 6, n_resamples=2)
+    for column in set(found.to_table()[0]) - {"method", "seconds", "memory (MB)"}:
+        assert column in text
 
 
 def test_a_file_that_is_no_store_is_left_alone(here, capsys):

@@ -324,7 +324,7 @@ def test_the_number_of_features_and_how_they_are_chosen(here, capsys):
     kept = np.load("x.npy-tensift/selected.npy")
     np.testing.assert_array_equal(kept, expected.get_support(indices=True))
     settings = json.loads((here / "x.npy-tensift" / "settings.json").read_text())
-    assert settings["parameters"]["selection"] == "diverse"
+    assert settings["parameters"]["selection"] == "geometry"
     assert settings["n_selected"] == expected.n_features_
     top = ["--selection", "top", "--no-figure", "--quiet", "-o", "top"]
     assert main(["select", "x.npy", "-k", "7", *top]) == 0

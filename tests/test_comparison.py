@@ -11,7 +11,10 @@ import pytest
 from tensift import STPCASelector
 from tensift.comparison import SelectorComparison, _limit, _tasks, compare_selectors
 from tensift.metrics import (
+    StabilityEstimate,
+    alignment,
     evaluate_selection,
+    neighbours_kept,
     redundancy,
     selection_agreement,
     selection_stability,
@@ -73,6 +76,8 @@ def test_what_is_kept_is_what_the_selector_keeps():
         selector.fit(X)
         np.testing.assert_array_equal(found.features[name], selector.order_[:6])
         np.testing.assert_array_equal(found.scores[name], selector.scores_)
+        np.testing.assert_array_equal(found.orders[name], selector.order_)
+        assert found.rules[name] == selector.selection
     assert list(found.features) == list(found.methods)
 
 
@@ -82,16 +87,25 @@ def test_measures_are_those_of_half_samples(feature_mode):
     found = compare(selectors=["stpca"], count=count, feature_mode=feature_mode, random_state=7)
     row = found.to_rows()[0]
     missed, repeated, masks, chance = [], [], [], []
+    alike = {"neighbours_kept": [], "alignment": []}
     for place in range(3):
         order = np.random.default_rng([7, place]).permutation(40)
         first, second = np.sort(order[:20]), np.sort(order[20:])
         selector = STPCASelector(count, feature_mode=feature_mode).fit(X[first])
         drawn = RandomSelector(count, feature_mode=feature_mode, random_state=7 + place)
         errors = []
+        pair = {"neighbours_kept": [], "alignment": []}
         for mask in (selector.get_support(), drawn.fit(X[first]).get_support()):
             kept = Reconstruction(X, np.flatnonzero(mask), feature_mode)
             wrong, total = kept.missed(first, second)
             errors.append(wrong / total)
+            options = {"feature_mode": feature_mode}
+            # A quarter of 20 samples.
+            near = neighbours_kept(X[second], mask, n_neighbors=5, **options)
+            pair["neighbours_kept"].append(near)
+            pair["alignment"].append(alignment(X[second], mask, **options))
+        for measure, values in pair.items():
+            alike[measure].append(values)
         missed.append(errors[0])
         chance.append(errors[1])
         masks.append(selector.get_support())
@@ -101,7 +115,11 @@ def test_measures_are_those_of_half_samples(feature_mode):
         "n_features": count,
         "reconstruction_error": np.mean(missed),
         "reconstruction_error_std": np.std(missed),
-        "better_than_random": np.mean(np.array(missed) < np.array(chance)),
+        "better_than_random": np.mean([ours > drawn for v in alike.values() for ours, drawn in v]),
+        "neighbours_kept": np.mean(alike["neighbours_kept"], axis=0)[0],
+        "neighbours_kept_std": np.std(alike["neighbours_kept"], axis=0)[0],
+        "alignment": np.mean(alike["alignment"], axis=0)[0],
+        "alignment_std": np.std(alike["alignment"], axis=0)[0],
         "redundancy": np.mean(repeated),
         "redundancy_std": np.std(repeated),
         "stability": stability.value,
@@ -203,7 +221,8 @@ def test_baselines_are_always_there():
     )  # fmt: skip
     default = compare(selectors=None)
     assert default.methods == (
-        "STPCASelector", "SPCAFS", "MCFS", "LaplacianScore", "VarianceSelector", "RandomSelector",
+        "STPCASelector", "PivotedCholeskySelector", "LaplacianScore", "VarianceSelector",
+        "RandomSelector",
     )  # fmt: skip
 
 
@@ -215,6 +234,7 @@ def test_all_of_the_registry():
     assert everything["reconstruction_error"] == 0
     assert everything["stability"] is None
     assert not found.failures
+    assert everything["rank"] is None
     assert "AllFeatures" not in found.conclusions()[0]
 
 
@@ -310,6 +330,67 @@ def test_memory_is_what_a_fit_allocates():
     assert found.memory["VarianceSelector"] < 1e6
 
 
+def made_up(means, stability, spread=0.0):
+    """A comparison with given means of neighbours kept, alignment and what is missed."""
+    measures = ("neighbours_kept", "alignment", "reconstruction_error")
+    offsets = spread * np.array([-1.0, 0.0, 1.0])
+    runs = {
+        measure: {name: values[place] + offsets for name, values in means.items()}
+        for place, measure in enumerate(measures)
+    }
+    return SelectorComparison(
+        methods=tuple(means), n_features=20, n_features_to_select=4, feature_shape=(20,),
+        feature_mode=None, features={name: np.arange(4) for name in means}, scores={}, runs=runs,
+        stds={measure: dict.fromkeys(means, spread) for measure in measures},
+        stability={
+            name: StabilityEstimate(value, 0.0, value, value)
+            for name, value in zip(means, stability, strict=True)
+        },
+        probabilities={}, agreement=np.eye(len(means)), memory={}, failures={}, notes=(),
+    )  # fmt: skip
+
+
+def test_neighbours_and_alignment_decide_and_every_first_is_named():
+    means = {
+        "A": (0.5, 0.7, 0.4),
+        "B": (0.6, 0.5, 0.3),
+        "VarianceSelector": (0.2, 0.8, 0.1),
+        "RandomSelector": (0.1, 0.3, 0.5),
+    }
+    found = made_up(means, (0.5, 0.6, 0.9, 0.0))
+    # By hand: A is second in both, B first and third, variance third and first, random last.
+    assert found.ranks() == {"A": 2, "B": 2, "VarianceSelector": 2, "RandomSelector": 4}
+    # A has the largest sum of both values, though it is first in nothing.
+    assert found.conclusions()[0] == (
+        "By neighbours kept and alignment together, A is first but not clearly ahead of B and "
+        "VarianceSelector; B keeps the most neighbours (0.600 ± 0.000); VarianceSelector aligns "
+        "best (0.800 ± 0.000), misses the least variance (0.100 ± 0.000) and is the most "
+        "stable (0.90)."
+    )
+    # Missing less does not help: a method that reconstructs perfectly stays where it was.
+    better = made_up({**means, "B": (0.6, 0.5, 0.0)}, (0.5, 0.6, 0.9, 0.0))
+    assert better.ranks() == found.ranks()
+    assert "A is first" in better.conclusions()[0]
+    assert found.share_better("A", "B") == 0.5
+    assert found.share_better("A") == 1
+    assert found.conclusions()[1:] == [
+        "No method is clearly better than variance selection by these two measures.",
+        "All methods are clearly better than random selection by these two measures.",
+    ]
+
+
+def test_a_clear_winner_and_many_close_ones():
+    clear = made_up({"A": (0.9, 0.9, 0.1), "RandomSelector": (0.1, 0.1, 0.9)}, (0.9, 0.0))
+    assert clear.conclusions()[0] == (
+        "By neighbours kept and alignment together, A is first: it keeps the most neighbours "
+        "(0.900 ± 0.000), aligns best (0.900 ± 0.000), misses the least variance (0.100 ± 0.000) "
+        "and is the most stable (0.90)."
+    )
+    means = {name: (0.5, 0.5 - place / 100, 0.5) for place, name in enumerate("ABCDE")}
+    close = made_up(means, [0.5] * 5)
+    assert "A is first but not clearly ahead of 4 others: it" in close.conclusions()[0]
+
+
 def test_conclusions_name_what_is_no_better_than_chance():
     class Worst(VarianceSelector):
         def fit(self, X, y=None):
@@ -317,18 +398,23 @@ def test_conclusions_name_what_is_no_better_than_chance():
             self._set_scores(-self.scores_, ties=self.scores_)
             return self
 
-    data = RNG.normal(size=(60, 12)) * np.linspace(0.1, 3, 12)
-    found = compare(data, selectors=[Worst()], count=4)
+    # Eight features of forty carry what samples look like, the others are quiet noise.
+    rng = np.random.default_rng(1)
+    data = np.hstack([rng.normal(size=(80, 8)), 0.01 * rng.normal(size=(80, 32))])
+    found = compare(data, selectors=[Worst()], count=6)
     said = found.conclusions()
-    assert said[0].startswith("VarianceSelector misses the least variance")
+    assert said[0].startswith(
+        "By neighbours kept and alignment together, VarianceSelector is first"
+    )
     assert said[-1].endswith("half-samples): Worst.")
     assert found.share_better("VarianceSelector") == 1
-    assert found.share_better("Worst") == 0
+    assert found.share_better("Worst") < 0.5
     assert math.isnan(found.share_better("RandomSelector"))
-    assert said[1] == "No method misses clearly less than variance selection."
-    alone = compare(data, selectors=[], count=4).conclusions()
+    assert said[1] == "No method is clearly better than variance selection by these two measures."
+    assert list(found.ranks()) == list(found.methods)
+    alone = compare(data, selectors=[], count=6).conclusions()
     assert len(alone) == 2
-    assert alone[-1] == "All methods miss clearly less than random selection."
+    assert alone[-1].startswith("All methods are clearly better than random selection")
 
 
 def test_a_spread_of_one_run_is_no_number():
@@ -336,6 +422,7 @@ def test_a_spread_of_one_run_is_no_number():
     spike[0, 0, 0] = 1
     found = compare(spike, selectors=[])
     assert np.isnan(found.runs["reconstruction_error"]["VarianceSelector"]).any()
+    assert np.isnan(found.runs["alignment"]["VarianceSelector"]).any()
     assert "nan" not in found.to_markdown()
     assert compare(selectors=[], count=20).conclusions() == []
 
@@ -346,6 +433,11 @@ def test_tables():
     row = found.to_rows()[0]
     error = f"{row['reconstruction_error']:.3f} ± {row['reconstruction_error_std']:.3f}"
     assert table[0]["missed"] == error
+    near = f"{row['neighbours_kept']:.3f} ± {row['neighbours_kept_std']:.3f}"
+    assert table[0]["neighbours kept"] == near
+    aligned = f"{row['alignment']:.3f} ± {row['alignment_std']:.3f}"
+    assert table[0]["alignment"] == aligned
+    assert [line["rank"] for line in table] == [f"{row['rank']:g}" for row in found.to_rows()]
     markdown = found.to_markdown()
     assert error in markdown
     for name in found.methods:

@@ -98,7 +98,7 @@ def compare(store, **settings):
 
 def count_computations(monkeypatch):
     done = []
-    for kind in (_tasks._Fitting, _tasks.Judgement):
+    for kind in (_tasks._Fitting, _tasks.LikenessOfHalf, _tasks.Judgement):
 
         def counted(self, samples, compute=kind.compute):
             done.append(type(self).__name__)
@@ -115,6 +115,7 @@ def test_a_second_run_computes_nothing(tmp_path, monkeypatch):
     # Variance and STPCA-MP once, NDFS from two seeds, random selection as often as resampled.
     assert done.count("Fit") == 1 + 1 + 2 + 3
     assert done.count("HalfSample") == 4 * 3
+    assert done.count("LikenessOfHalf") == 3
     assert done.count("Memory") == 4
     n_computed = len(done)
     second = compare(store)
@@ -134,11 +135,34 @@ def test_runs_share_what_they_have_in_common(tmp_path, monkeypatch):
     del done[:]
     compare(store, n_resamples=4)
     assert done.count("HalfSample") == 4
+    assert done.count("LikenessOfHalf") == 1
     assert done.count("Fit") == 1  # another draw of random selection
     del done[:]
     compare(store, lam=3.0)
     assert done.count("Fit") == 1
     assert done.count("HalfSample") == 3
+
+
+def test_a_store_without_likeness_is_completed(tmp_path, monkeypatch):
+    """A store of an earlier version: fits are taken from it, only new measures are computed."""
+    store = tmp_path / "cells.jsonl"
+    whole = compare(store)
+    lines = store.read_text().splitlines(keepends=True)
+    old = [line for line in lines if '"key": "[\\"likeness' not in line]
+    assert len(old) == len(lines) - 3
+    store.write_text("".join(old))
+    done = count_computations(monkeypatch)
+    assert compare(store).to_rows() == whole.to_rows()
+    assert done == ["LikenessOfHalf"] * 3
+
+
+def test_the_order_of_methods_does_not_change_keys(tmp_path, monkeypatch):
+    store = tmp_path / "cells.jsonl"
+    options = {"n_resamples": 2, "n_seeds": 1, "store": store}
+    compare_selectors(X, ["stpca", "laplacianscore"], 4, **options)
+    done = count_computations(monkeypatch)
+    compare_selectors(X, ["laplacianscore", "stpca"], 4, **options)
+    assert done == []
 
 
 @pytest.mark.parametrize("damage", ["torn", "noise", "not a result", "binary"])

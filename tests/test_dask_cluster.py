@@ -170,7 +170,9 @@ def test_a_path_sends_the_gram_tensor_once(client, monkeypatch):
     assert n_blocks >= 3
     client.run(_clear_received)
     with distributed.get_task_stream(client) as stream:
-        stpca_path(moments, [1.0, 3.0, 10.0], np.geomspace(0.1, 10, n_etas), solver=ExactSolver(tol=1e-3))
+        stpca_path(
+            moments, [1.0, 3.0, 10.0], np.geomspace(0.1, 10, n_etas), solver=ExactSolver(tol=1e-3)
+        )
     solved = [record["worker"] for record in stream.data if "solve_rows" in str(record["key"])]
     assert len(solved) == n_etas * n_blocks
     assert len(set(solved)) == 2

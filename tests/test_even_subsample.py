@@ -13,8 +13,7 @@ from sklearn.base import clone
 from tensift import STPCASelector, TensorPCA, collect_moments, stpca_path
 from tensift._utils.namespace import is_device_array, to_numpy
 from tensift.moments import OrientedEstimator
-from tensift.sources import Chunks, even_subsample
-from tensift.sources import _even_subsample
+from tensift.sources import Chunks, _even_subsample, even_subsample
 from tensift.sources._even_subsample import EvenSubsample, most_rows, stride_of
 
 N = 150
@@ -45,8 +44,8 @@ class Looks(OrientedEstimator):
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     """At most 20 rows, so that small data are thinned."""
-    monkeypatch.setattr(_even_subsample, "_FEWEST", 1)
-    monkeypatch.setattr(_even_subsample, "_MOST", 20)
+    for name, count in (("_FEWEST", 1), ("_ENOUGH", 20), ("_MOST", 20)):
+        monkeypatch.setattr(_even_subsample, name, count)
 
 
 EXPECTED = X[::8]  # 150 / 8 are 19 rows; 150 / 4 would be 38
@@ -60,7 +59,18 @@ def test_the_rule():
             assert stride_of(n, d) == stride
 
 
-@pytest.mark.parametrize(("d", "most"), [(1, 2048), (2048, 2048), (4096, 1024), (10**7, 32)])
+@pytest.mark.parametrize(
+    ("d", "most"),
+    [
+        (1, 2048),
+        (2**14, 2048),
+        (2**15, 1024),
+        (2**17, 512),
+        (2**18, 512),
+        (2**19, 256),
+        (10**7, 64),
+    ],
+)
 def test_how_many_are_kept(monkeypatch, d, most):
     monkeypatch.undo()
     assert most_rows(d) == most
@@ -276,10 +286,11 @@ def test_nothing_is_kept_where_nothing_is_wanted(tmp_path, monkeypatch):
     stpca_path(mapped(tmp_path), [1.0], [1.0])
 
 
+@pytest.mark.parametrize("rule", ["geometry", "reconstruct"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "single" not in kind])
-def test_a_selector_chooses_the_same_features(kind, tmp_path):
+def test_a_selector_chooses_the_same_features(kind, rule, tmp_path):
     shape = (6, 5) if kind == "Dask of rows" else None
-    selector = STPCASelector(9, selection="diverse", lam=1, eta=1, feature_shape=shape)
+    selector = STPCASelector(9, selection=rule, lam=1, eta=1, feature_shape=shape)
     expected = clone(selector).fit(X).order_
     assert_array_equal(selector.fit(KINDS[kind](tmp_path)).order_, expected)
     streamed = clone(selector)

@@ -159,6 +159,66 @@ def test_page_takes_the_tables_between_its_markers(study):
         fill(text.replace("main", "nmi"), tables)
 
 
+def check_judge(tables, store, cells):
+    """The rank correlation of neighbours kept with accuracy, by hand from the stored results."""
+    from tensift.metrics import neighbours_kept
+
+    data = load_digits().data[:90]
+    judged = [key for key in store._results if key.startswith("judgement digits")]
+    chosen = {}
+    for features in {
+        tuple(sorted(row))
+        for key, result in store._results.items()
+        if key.startswith(("choice", "grid"))
+        for rows in result["features"]
+        for row in (rows if isinstance(rows[0], list) else [rows])
+    }:
+        level = np.mean(store[cells.Judgement("digits", features).key]["acc"])
+        chosen.setdefault(len(features), []).append((neighbours_kept(data, features), level))
+    assert sum(map(len, chosen.values())) == len(judged)
+    expected = []
+    for pairs in (chosen[4], chosen[8]):
+        ranks = [
+            [np.sum(v < one) + (np.sum(v == one) + 1) / 2 for one in v]
+            for v in map(np.array, zip(*pairs, strict=True))
+        ]
+        expected.append(np.corrcoef(*ranks)[0, 1])
+    row = next(r for r in tables["_judge_acc"].rows if r["measure"] == "neighbours kept")
+    assert float(row["digits"]) == pytest.approx(np.mean(expected), abs=0.0051)
+    assert row["mean"] == row["digits"]
+    best = next(r for r in tables["_judge_choice_acc"].rows if r["measure"] == "labels themselves")
+    most = np.mean([max(v for _, v in p) - np.mean([v for _, v in p]) for p in chosen.values()])
+    assert float(best["digits"]) == pytest.approx(most, abs=0.051)
+    assert all(
+        float(r["digits"]) <= float(best["digits"]) for r in tables["_judge_choice_acc"].rows
+    )
+    ours = next(r for r in tables["_values"].rows if r["contestant"] == "VarianceSelector")
+    assert 0 < ours["neighbours kept"] < 1
+
+
+def test_criteria_count_in_the_right_direction(study):
+    judge = study("_judge")
+    levels = np.array([10.0, 20.0, 30.0, 40.0])
+    measured = {
+        "neighbours kept": [0.1, 0.2, 0.3, 0.4],
+        "alignment": [0.4, 0.5, 0.7, 0.6],
+        "missed": [0.9, 0.5, 0.4, 0.1],
+        "redundancy": [0.1, 0.2, 0.3, 0.4],
+    }
+    found = judge.criteria(measured)
+    values = {name: judge.correlation(one, levels) for name, one in found.items()}
+    assert values == pytest.approx(
+        {"neighbours kept": 1, "alignment": 0.8, "missed": 1, "redundancy": -1, judge.BOTH: 0.9487},
+        abs=1e-4,
+    )
+    assert judge.favourite(found["alignment"], levels) == 5
+    assert judge.favourite(found["missed"], levels) == 15
+    # Both rank the last two 1 and 2: the mean of the two.
+    assert judge.favourite(found[judge.BOTH], levels) == 10
+    assert np.isnan(judge.correlation(np.ones(4), levels))
+    assert np.isnan(judge.favourite(np.array([1, np.nan, 2, 3]), levels))
+
+
 def test_small_study_fills_the_page_and_is_not_computed_twice(
     study, with_labels, monkeypatch, tmp_path
 ):
@@ -168,6 +228,7 @@ def test_small_study_fills_the_page_and_is_not_computed_twice(
     labels = np.asarray(load_digits().labels[:90])
     with_labels(labels)
     monkeypatch.setattr(tables, "load_subject", cells.load_subject)
+    monkeypatch.setattr(whole, "load_subject", cells.load_subject)
     monkeypatch.setattr(cells, "SEEDS", (0, 1, 2))
     monkeypatch.setattr(whole, "DRAWS", 3)
     wanted = ("STPCASelector", "ScoreFree", "VarianceSelector", "MCFS")
@@ -192,6 +253,8 @@ def test_small_study_fills_the_page_and_is_not_computed_twice(
         levels[setting] = np.mean(judged)
     shown = float(first["_tuning_acc"].rows[0]["best by labels"].split()[0])
     assert shown >= round(max(levels.values()), 1)
+
+    check_judge(first, store, cells)
 
     pytest.importorskip("matplotlib", reason="the figure needs it")
     picture = tmp_path / "figure.png"

@@ -245,7 +245,7 @@ def test_rankings_refuse_what_cannot_be_ordered(library, scores, ties, message):
 
 @others_than_numpy
 def test_ties_must_be_where_scores_are(library):
-    with pytest.raises(ValueError, match="ties must be a .*, like scores"):
+    with pytest.raises(ValueError, match=r"ties must be a .*, like scores"):
         rank_features(library.asarray(np.ones(3)), np.ones(3))
 
 

@@ -30,10 +30,13 @@ def test_orientations_and_transforms_that_were_tried(X):
     selector = STPCASelector(4, orientation="auto", basis="auto").fit(X)
     _, ax = ChoiceDisplay.from_estimator(selector, figure=Figure()).axes_
     choice = selector.choice_.orientation
-    assert_allclose([bar.get_width() for bar in ax.patches], choice.variances)
+    widths = np.reshape([bar.get_width() for bar in ax.patches], (2, -1))
+    assert_allclose(widths, [choice.neighbours_kept, choice.alignment])
     assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["0, identity", "0, dct"]
-    kept = {bar.get_facecolor() for i, bar in enumerate(ax.patches) if i == choice.chosen}
-    rest = {bar.get_facecolor() for i, bar in enumerate(ax.patches) if i != choice.chosen}
+    count = len(choice.candidates)
+    colors = [bar.get_facecolor() for bar in ax.patches]
+    kept = {color for i, color in enumerate(colors) if i % count == choice.chosen}
+    rest = {color for i, color in enumerate(colors) if i % count != choice.chosen}
     assert not kept & rest
 
 

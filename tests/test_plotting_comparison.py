@@ -1,6 +1,7 @@
 """The picture of a comparison: what it shows is what was found, at few methods and at many."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from matplotlib.figure import Figure
 
 from tensift.comparison import compare_selectors
 from tensift.plotting import ComparisonDisplay
+from tensift.rivals import LaplacianScore, VarianceSelector
 
 RNG = np.random.default_rng(2)
 LABELS = np.arange(30) % 3
@@ -38,6 +40,21 @@ def test_maps_show_what_is_kept():
         np.testing.assert_array_equal(np.flatnonzero(mask), np.sort(found.features[method]))
 
 
+@pytest.mark.parametrize("mode", [None, 0])
+def test_methods_that_do_not_keep_the_best_scores_are_named(mode):
+    rows = {"first": VarianceSelector(2), "other": LaplacianScore(2)}
+    found = compare_selectors(X, rows, 2, feature_mode=mode, **QUICK)
+    for rules, words in (
+        ({"first": "top", "other": "top"}, ""),
+        ({"first": "top", "other": "odd"}, ". Not kept by score alone: odd (other)"),
+        ({"first": "odd", "other": "odd"}, ". Not kept by score alone: odd (first, other)"),
+    ):
+        changed = replace(found, rules={**found.rules, **rules})
+        figure = ComparisonDisplay(changed).plot(Figure()).figure_
+        heading = figure.subfigs[0].get_suptitle().replace("\n", " ")
+        assert heading.partition("orange")[2] == words
+
+
 def test_three_modes_are_seen_from_one_side():
     data = RNG.normal(size=(12, 3, 5, 4))
     found, display = draw(data, count=7)
@@ -64,23 +81,36 @@ def test_features_in_a_row(data):
 def test_measures_and_their_spreads():
     found, display = draw(labels=LABELS)
     assert list(display.measure_axes_) == [
-        "reconstruction_error", "stability", "redundancy", "acc", "nmi", "silhouette", "poc",
-        "seconds",
+        "neighbours_kept", "alignment", "reconstruction_error", "stability", "redundancy",
+        "seconds", "acc", "nmi", "silhouette", "poc",
     ]  # fmt: skip
-    ax = display.measure_axes_["reconstruction_error"]
-    marked = [line for line in ax.lines if line.get_marker() == "D"]
-    values = [line.get_xdata()[0] for line in marked]
-    expected = [found.mean("reconstruction_error", method) for method in found.methods]
-    np.testing.assert_array_equal(values, expected)
-    dots = [line for line in ax.lines if line.get_marker() == "o"]
-    for line, method in zip(dots, found.methods, strict=True):
-        np.testing.assert_array_equal(line.get_xdata(), found.runs["reconstruction_error"][method])
-    bars = [line for line in ax.lines if line.get_linewidth() == 1.6]
-    half = [np.ptp(line.get_xdata()) / 2 for line in bars if line.get_marker() == "None"]
-    stds = [found.stds["reconstruction_error"][method] for method in found.methods]
-    np.testing.assert_allclose(half, stds)
-    named = [text.get_text() for text in ax.get_yticklabels()]
-    assert named == list(found.methods)
+    for measure in ("neighbours_kept", "alignment", "reconstruction_error", "redundancy"):
+        ax = display.measure_axes_[measure]
+        marked = [line for line in ax.lines if line.get_marker() == "D"]
+        values = [line.get_xdata()[0] for line in marked]
+        expected = [found.mean(measure, method) for method in found.methods]
+        np.testing.assert_array_equal(values, expected)
+        dots = [line for line in ax.lines if line.get_marker() == "o"]
+        for line, method in zip(dots, found.methods, strict=True):
+            np.testing.assert_array_equal(line.get_xdata(), found.runs[measure][method])
+        bars = [line for line in ax.lines if line.get_linewidth() == 1.6]
+        half = [np.ptp(line.get_xdata()) / 2 for line in bars if line.get_marker() == "None"]
+        stds = [found.stds[measure][method] for method in found.methods]
+        np.testing.assert_allclose(half, stds)
+    # The first panel of each row names the methods.
+    for measure in ("neighbours_kept", "acc"):
+        ax = display.measure_axes_[measure]
+        assert [text.get_text() for text in ax.get_yticklabels()] == list(found.methods)
+
+
+def test_measures_of_labels_have_a_row_of_their_own():
+    _, display = draw(labels=LABELS)
+    tops = {measure: ax.get_position().y1 for measure, ax in display.measure_axes_.items()}
+    below = ["acc", "nmi", "silhouette", "poc"]
+    rows = [[v for k, v in tops.items() if (k in below) is labelled] for labelled in (False, True)]
+    assert min(rows[0]) > max(rows[1])
+    assert max(map(np.ptp, rows)) < 1e-9
+    assert display.figure_.get_size_inches()[0] < 16
 
 
 def test_agreement():

@@ -36,6 +36,13 @@ def fit(X, k=10, **options):
     return STPCASelector(k, lam=1.0, eta=1.0, **options).fit(X)
 
 
+def lowest_first(**options):
+    """A fitted selector whose rule is not the highest score."""
+    selector = VarianceSelector(3, **options).fit(X2)
+    selector.order_ = selector.order_[::-1]
+    return selector.set_params(selection="lowest")
+
+
 def tick_labels(axis):
     axis.figure.draw_without_rendering()
     return [text.get_text() for text in axis.get_ticklabels()]
@@ -207,8 +214,24 @@ def test_a_sample_that_is_not_there(ax):
 # Channel ranking
 
 
-def test_bars_are_sorted_named_and_coloured_by_support(ax):
-    selector = fit(X2, k=2, feature_mode=1)
+def test_bars_are_in_the_order_of_selection_named_and_coloured_by_support(ax):
+    selector = lowest_first(feature_mode=1)
+    names = [f"t{i}" for i in range(9)]
+    display = ChannelRankingDisplay.from_estimator(
+        selector, dims=("channel", "time"), coords={"time": names}, ax=ax
+    )
+    widths = [bar.get_width() for bar in display.bars_]
+    assert widths == selector.scores_[selector.order_].tolist()
+    assert widths == sorted(widths)
+    assert tick_labels(display.ax_.yaxis) == [names[i] for i in selector.order_]
+    kept, other = to_rgba(ACCENT), to_rgba(MUTED)
+    assert [bar.get_facecolor() for bar in display.bars_] == [kept] * 3 + [other] * 6
+    assert {int(i) for i in selector.order_[:3]} == set(selector.get_support(indices=True))
+    assert display.ax_.get_xlabel() == "score, in the order of selection (lowest)"
+
+
+def test_bars_of_the_highest_scores_are_sorted(ax):
+    selector = fit(X2, k=2, feature_mode=1, selection="top")
     names = [f"t{i}" for i in range(9)]
     display = ChannelRankingDisplay.from_estimator(
         selector, dims=("channel", "time"), coords={"time": names}, ax=ax
@@ -219,15 +242,20 @@ def test_bars_are_sorted_named_and_coloured_by_support(ax):
     kept, other = to_rgba(ACCENT), to_rgba(MUTED)
     assert [bar.get_facecolor() for bar in display.bars_] == [kept] * 2 + [other] * 7
     assert display.ax_.get_ylabel() == "time"
+    assert display.ax_.get_xlabel() == "score, highest score first"
     bottom, top = display.ax_.get_ylim()
-    assert bottom > top  # the best is on top
+    assert bottom > top  # the first is on top
 
 
-def test_only_the_best_of_many_bars(ax):
+def test_only_the_first_of_many_bars(ax):
     scores = RNG.permutation(100).astype(float)
     display = ChannelRankingDisplay(scores, scores > 95).plot(ax, max_bars=12)
     assert [bar.get_width() for bar in display.bars_] == list(range(99, 87, -1))
-    assert display.ax_.get_xlabel() == "score (88 lower ones not shown)"
+    label = "score, highest score first\n(88 later channels not shown)"
+    assert display.ax_.get_xlabel() == label
+    order = np.roll(np.arange(100), 50)
+    display = ChannelRankingDisplay(scores, scores > 95, ranking=order).plot(ax, max_bars=12)
+    assert [bar.get_width() for bar in display.bars_] == scores[50:62].tolist()
 
 
 def test_elements_are_no_channels(ax):
@@ -238,8 +266,20 @@ def test_elements_are_no_channels(ax):
 # Score curve
 
 
-def test_score_curve_is_sorted_and_cut_at_k(ax):
-    selector = fit(X2, k=10)
+def test_score_curve_paints_what_is_kept_in_the_order_of_selection(ax):
+    selector = lowest_first()
+    display = ScoreCurveDisplay.from_estimator(selector, ax=ax)
+    kept, dropped = display.ax_.patches
+    scores = selector.scores_.ravel()
+    np.testing.assert_array_equal(kept.get_data().values, scores[selector.order_[:3]])
+    assert sorted(kept.get_data().values) == sorted(scores[selector.get_support()])
+    assert sorted(dropped.get_data().values) == sorted(scores[~selector.get_support()])
+    assert dropped.get_data().values.min() >= kept.get_data().values.max()
+    assert display.ax_.get_xlabel() == "feature, in the order of selection (lowest)"
+
+
+def test_score_curve_of_the_highest_scores_falls_and_is_cut_at_k(ax):
+    selector = fit(X2, k=10, selection="top")
     display = ScoreCurveDisplay.from_estimator(selector, ax=ax)
     kept, dropped = display.ax_.patches
     ordered = np.sort(selector.scores_, axis=None)[::-1]
@@ -271,6 +311,32 @@ def test_convergence_has_a_line_for_every_slice_and_their_median(ax):
         np.testing.assert_array_equal(segment[:, 0], np.arange(1, steps + 1))
         np.testing.assert_allclose(segment[:, 1], 100 * (objective[:steps] / final - 1), atol=1e-9)
         assert segment[-1, 1] == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        [[4.0, 2.0, np.nan], [3.0, 2.5, 2.0]],
+        [[-1.0, -4.0], [-2.0, -3.0]],
+        [[5.0], [3.0]],
+        [[2.0, 2.0 * (1 + 1e-15), 2.0], [7.0, 7.0, 7.0 * (1 - 1e-15)]],
+        [[0.0, 0.0]],
+    ],
+)
+def test_convergence_shows_nothing_below_zero(ax, path):
+    display = ConvergenceDisplay(path).plot(ax)
+    low, high = display.ax_.get_ylim()
+    assert low == 0
+    assert high > 0
+    assert not any("\N{MINUS SIGN}" in label for label in tick_labels(display.ax_.yaxis))
+    assert (display.relative_path_[np.isfinite(display.relative_path_)] >= 0).all()
+
+
+def test_convergence_draws_rounding_as_zero(ax):
+    noise = 1 + 1e-15 * RNG.uniform(-1, 1, size=(5, 9))
+    display = ConvergenceDisplay(3 * noise).plot(ax)
+    assert (display.relative_path_ == 0).all()
+    assert display.ax_.get_ylim() == (0, 1)
 
 
 def test_median_holds_stopped_slices_at_their_end(ax):

@@ -21,15 +21,18 @@ from tensift.plotting import (
     EvaluationDisplay,
     PathDisplay,
     ReconstructionDisplay,
+    ScoreCurveDisplay,
     ScoreMapDisplay,
     SelectedFeaturesDisplay,
     SelectionCurveDisplay,
     SelectionDisplay,
 )
 from tensift.rivals import VarianceSelector
+from tensift.selection import SuggestedCount
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(24, 3, 5)) * np.linspace(0.5, 2, 5)
+ONE = np.array([0.5])
 CUBE = RNG.normal(size=(12, 2, 3, 4))
 NAMES = [
     "price ($)",
@@ -102,9 +105,11 @@ class TestNames:
     def test_given_titles_and_labels(self, name):
         figures = [
             ChannelRankingDisplay([1.0, 2.0], [1, 0], names=[name, "b"], title=name),
+            ChannelRankingDisplay([1.0, 2.0], [1, 0], selection=name),
+            ScoreCurveDisplay([1.0, 2.0], 1, selection=name),
             ScoreMapDisplay([1.0, 2.0], quantity=name),
             ScoreMapDisplay(np.eye(3), quantity=name),
-            SelectionCurveDisplay([0.5, 0.8], 4, 2, name),
+            SelectionCurveDisplay([0.5, 0.8], 4, 2, SuggestedCount(1, name, ONE, ONE, 1, 4)),
             ComponentMapDisplay(RNG.normal(size=(4, 2)), labels=[name, "b", "b", name]),
             ComponentMapDisplay(RNG.normal(size=(4, 2)), axis_titles=(name, "b")),
         ]

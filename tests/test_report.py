@@ -12,11 +12,19 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import tensift.report
-from tensift import ExactSolver, PaperSolver, STPCASelector, compare_selectors
+from tensift import (
+    ExactSolver,
+    PaperSolver,
+    STPCASelector,
+    collect_moments,
+    compare_selectors,
+)
 from tensift.cli import main
 from tensift.datasets import TensorDataset, load_digits, make_orbit
-from tensift.report import Source, make_alternatives, make_report, suggest_cut, write_report
+from tensift.report import Source, make_alternatives, make_report, write_report
 from tensift.rivals import NDFS, RNE, SPCAPSD, VarianceSelector
+from tensift.selection import suggest_count
+from tensift.sources import even_subsample
 
 RNG = np.random.default_rng(5)
 DIGITS = load_digits()
@@ -43,58 +51,130 @@ def shown_samples(content):
     return values.reshape(len(samples["indices"]), *samples["shape"])
 
 
-# Where to cut
+# How many features
 
 
-def bend(scores):
-    """The rule in its own words: the largest distance below the line, by a loop."""
-    falling = sorted(map(float, scores), reverse=True)
-    n, best, count = len(falling), 0.0, None
-    for place in range(n):
-        line = falling[0] + (falling[-1] - falling[0]) * place / (n - 1)
-        if line - falling[place] > best + 1e-12:
-            best, count = line - falling[place], place
-    return count
+def test_suggestion_is_the_one_rule(selector):
+    suggestion = content_of(make_report(selector, DIGITS))["suggestion"]
+    found = suggest_count(DIGITS.data)
+    assert suggestion["count"] == found.count
+    assert suggestion["title"] == f"Suggested: {found.count}"
+    assert suggestion["reason"].lower() == f"{found.reason}.".lower()
+    np.testing.assert_allclose(suggestion["curve"], found.curve, rtol=1e-5)
+    np.testing.assert_allclose(suggestion["spread"], found.spread, rtol=1e-5)
+    assert suggestion["structured"] == found.n_structured
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_cut_is_at_the_bend_at_any_scale(seed):
-    rng = np.random.default_rng(seed)
-    scores = rng.gamma(0.5, size=(5, 8))
-    found = suggest_cut(scores)
-    assert found.count == bend(scores.ravel())
-    assert 0 < found.depth < 1
-    for changed in (1e12 * scores, 1e-12 * scores, scores + 3.0):
-        assert suggest_cut(changed).count == found.count
-        assert suggest_cut(changed).depth == pytest.approx(found.depth, abs=1e-6)
-
-
-@pytest.mark.parametrize("high", [1, 2, 7, 18])
-def test_cut_finds_two_levels_and_parts_no_equal_scores(high):
-    found = suggest_cut([5.0] * high + [1.0] * (20 - high))
-    assert (found.count, found.depth, found.is_sharp) == (high, 1.0, True)
-    scores = np.repeat(RNG.gamma(1.0, size=6), 4)
-    falling = np.sort(scores)[::-1]
-    count = suggest_cut(scores).count
-    assert falling[count - 1] > falling[count]
-
-
-def test_cut_keeps_the_channels_that_are_known_to_matter():
+def test_suggestion_of_channels_is_that_of_auto():
     orbit = make_orbit(random_state=0)
-    scores = STPCASelector(3, feature_mode=0, lam=10, eta=10).fit(orbit.data).scores_
-    assert suggest_cut(scores).count == len(orbit.informative)
+    pages = [
+        content_of(make_report(STPCASelector(k, feature_mode=0).fit(orbit.data), orbit))
+        for k in ("auto", 5)
+    ]
+    assert pages[0]["suggestion"] == pages[1]["suggestion"]
+    assert pages[0]["suggestion"]["count"] == pages[0]["views"][0]["fitted"]
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The shapes of the samples from which the report computes the number of features."""
+    seen = []
+
+    def count(rows, mode):
+        seen.append(rows.shape)
+        return suggest_count(rows, mode)
+
+    monkeypatch.setattr("tensift.report._suggestion.suggest_count", count)
+    return seen
+
+
+def test_suggestion_of_a_selector_is_not_computed_again(counted):
+    own = STPCASelector("auto").fit(DIGITS.data)
+    suggestion = content_of(make_report(own, DIGITS.data[:30]))["suggestion"]
+    assert suggestion["count"] == own.suggested_count_.count == own.n_features_
+    assert counted == []
+
+
+def test_suggestion_is_computed_once_from_evenly_spaced_samples(counted):
+    X = RNG.normal(size=(9000, 3, 2))
+    fitted = VarianceSelector(2).fit(X)
+    found = compare_selectors(X[:40], [], 2, n_resamples=2)
+    make_report(fitted, X, alternatives={"a": fitted, "b": fitted}, comparison=found)
+    assert counted == [even_subsample(X).shape]
+    assert counted[0][0] <= 2048
+
+
+def test_samples_that_travel_with_moments_give_the_suggestion(counted):
+    fitted = STPCASelector(20).fit(collect_moments(DIGITS.data))
+    suggestion = content_of(make_report(fitted, DIGITS.data[:3]))["suggestion"]
+    assert counted == [even_subsample(DIGITS.data).shape]
+    assert suggestion["count"] == suggest_count(DIGITS.data).count
+
+
+def test_without_samples_there_is_no_suggestion(counted):
+    moments = collect_moments(DIGITS.data[:50])
+    moments.merge(collect_moments(DIGITS.data[50:]))
+    assert moments.subsample is None
+    fitted = STPCASelector(20, selection="top").fit(moments)
+    suggestion = content_of(make_report(fitted, DIGITS.data[:3]))["suggestion"]
+    assert (suggestion["count"], suggestion["title"]) == (None, "No suggestion")
+    assert "the report has 3 samples" in suggestion["reason"]
+    assert suggestion["curve"] == suggestion["spread"] == []
+    assert counted == []
+
+
+@pytest.mark.parametrize("k", [5, "auto"])
+def test_noise_has_no_structure(k):
+    X = np.random.default_rng(3).normal(size=(80, 9, 4))
+    suggestion = content_of(make_report(VarianceSelector(k).fit(X), X))["suggestion"]
+    assert (suggestion["count"], suggestion["title"]) == (None, "No structure")
+    assert suggestion["reason"].startswith("No structure: ")
+    assert suggestion["curve"] == []
+
+
+# By which rule
 
 
 @pytest.mark.parametrize(
-    "scores", [[1.0], [2.0, 1.0], [3.0] * 9, np.arange(9.0), np.sqrt(np.arange(9.0)), [0.0, 0.0]]
+    ("rule", "words"),
+    [
+        ("top", ["largest scores", "its own score"]),
+        ("diverse", ["do not repeat each other", "one at a time"]),
+        ("geometry", ["similar samples agree", "one at a time"]),
+        ("reconstruct", ["others can be predicted best", "one at a time"]),
+    ],
 )
-def test_no_cut_without_a_bend(scores):
-    assert suggest_cut(scores) is None
+def test_page_says_by_which_rule_features_were_selected(rule, words):
+    X = DIGITS.data[:60]
+    fitted = VarianceSelector(5).fit(X).set_params(selection=rule)
+    (view,) = content_of(make_report(fitted, X))["views"]
+    first, second = view["rule"].removesuffix(".").split(". ")
+    assert words[0] in first
+    assert words[1] in second
+    assert view["by_score"] == (rule == "top")
+    assert (view["caveat"] is None) == (rule == "top")
 
 
-def test_cut_refuses_scores_that_are_no_numbers():
-    with pytest.raises(ValueError, match="scores must be finite; found NaN"):
-        suggest_cut([1.0, np.nan])
+def test_a_rule_of_somebody_else_is_named():
+    X = DIGITS.data[:60]
+    fitted = VarianceSelector(5).fit(X).set_params(selection="loudest")
+    (view,) = content_of(make_report(fitted, X))["views"]
+    assert view["rule"] == "The kept features were chosen by the rule 'loudest'."
+
+
+def test_reports_of_select_and_compare_order_all_features_alike(here):
+    run = ["--quiet", "--no-figure", "--report"]
+    assert main(["select", "x.npy", "-k", "9", *run]) == 0
+    options = ["--methods", "stpca", "--resamples", "2"]
+    assert main(["compare", "x.npy", "-k", "9", *options, *run]) == 0
+    one, other = (
+        content_of((here / folder / "report.html").read_text(encoding="utf-8"))
+        for folder in ("x.npy-tensift", "x.npy-compare")
+    )
+    assert one["suggestion"] == other["suggestion"]
+    assert other["views"][0]["name"] == "STPCASelector"
+    for part in ("ranking", "scores", "rule", "by_score", "fitted", "zeros"):
+        assert one["views"][0][part] == other["views"][0][part], part
 
 
 # What is in the page
@@ -107,7 +187,6 @@ def test_page_holds_the_selection(selector):
     np.testing.assert_allclose(scores, selector.scores_.ravel(), rtol=1e-6)
     np.testing.assert_array_equal(decoded(view["ranking"]["values"], "<u2"), selector.order_)
     assert view["fitted"] == 20
-    assert view["cut"]["count"] == suggest_cut(selector.scores_).count
     assert view["zeros"] == np.count_nonzero(selector.scores_ == 0)
     assert content["title"] == DIGITS.name
     assert content["geometry"]["titles"] == list(DIGITS.dims)
@@ -163,10 +242,10 @@ def test_complex_samples_are_shown_by_their_modulus():
     assert np.argmin(shown) == np.argmin(modulus)
 
 
-def test_further_modes_start_where_the_highest_score_is():
-    X = RNG.normal(size=(30, 3, 6, 5))
-    X[:, 2, 4, 1] *= 9
-    selector = STPCASelector(4).fit(X)
+def test_further_modes_start_where_the_first_feature_is():
+    X = RNG.normal(size=(30, 3, 6, 5)) * np.array([1, 2, 9])[:, None, None]
+    selector = VarianceSelector(4).fit(X)
+    selector.order_ = selector.order_[::-1]  # not the highest score first
     geometry = content_of(make_report(selector, X))["geometry"]
     assert geometry["axes"] == [1, 2]
     assert geometry["further"] == [0]
@@ -191,6 +270,17 @@ def test_certificates_are_those_of_the_slices(solver):
     assert held["n_converged"] == 0
 
 
+def test_gaps_below_rounding_are_shown_as_rounding():
+    X = DIGITS.data[:200]
+    exact = STPCASelector(10).fit(X)
+    exact.dual_gap_ = np.where(np.arange(8) < 4, -1e-16, exact.dual_gap_)
+    held = content_of(make_report(exact, X))["views"][0]["certificates"]
+    assert held["gap"][:4] == pytest.approx([np.finfo(float).eps] * 4, rel=1e-5)
+    np.testing.assert_allclose(held["gap"][4:], exact.dual_gap_[4:], rtol=1e-5)
+    exact.dual_gap_ = np.full(8, -1e-16)
+    assert content_of(make_report(exact, X))["views"][0]["certificates"]["worst_gap"] > 0
+
+
 def test_many_slices_show_the_worst():
     X = RNG.normal(size=(6, 2, 40, 30))
     selector = STPCASelector(5).fit(X)
@@ -209,7 +299,7 @@ def test_another_selector_says_when_its_count_matters():
     page = make_report(NDFS(5, n_clusters=3, random_state=0, max_iter=3).fit(X), X)
     assert content_of(page)["views"][0]["caveat"] is None
     page = make_report(STPCASelector(5).fit(X), X)
-    assert "The first 5 features were picked" in content_of(page)["views"][0]["caveat"]
+    assert "The first 5 features were chosen" in content_of(page)["views"][0]["caveat"]
     for solver in ("exact", ExactSolver()):
         top = STPCASelector(5, lam=100, eta=100, selection="top", solver=solver).fit(X)
         caveat = content_of(make_report(top, X))["views"][0]["caveat"]
@@ -224,9 +314,8 @@ def test_comparison_stands_alone_or_beside_a_selector(selector):
     for view, (method, features) in zip(alone["views"], found.features.items(), strict=True):
         ranking = decoded(view["ranking"]["values"], "<u2")
         np.testing.assert_array_equal(ranking[:20], features)
+        np.testing.assert_array_equal(ranking, found.orders[method])
         assert sorted(ranking) == list(range(64))
-        scores = found.scores[method].ravel()[ranking[20:]]
-        assert (np.diff(scores) <= 0).all()
     assert alone["comparison"]["table"] == found.to_table()
     beside = content_of(make_report(selector, DIGITS, comparison=found))
     assert [view["kind"] for view in beside["views"]] == ["chosen"] + ["method"] * 3
@@ -435,6 +524,12 @@ def test_wrong_arguments_are_told(selector):
         make_report(selector, np.zeros((0, 8, 8)))
     with pytest.raises(ValueError, match="data must be finite"):
         make_report(selector, np.full((3, 8, 8), np.nan))
+    X = RNG.normal(size=(200, 64, 64))
+    fitted = VarianceSelector(5).fit(X)
+    shown = content_of(make_report(fitted, X))["samples"]["indices"]
+    X[np.setdiff1d(np.arange(200), shown)[0], 3, 3] = np.nan
+    with pytest.raises(ValueError, match="data must be finite; found NaN or infinity"):
+        make_report(fitted, X)
     with pytest.raises(TypeError, match="comparison must be a result of compare_selectors"):
         make_report(selector, DIGITS, comparison={})
     with pytest.raises(TypeError, match=r"alternatives\['x'\] must be a fitted selector"):
@@ -479,6 +574,18 @@ def test_command_writes_one_file(here, capsys):
     assert "x.npy-report.html exists already; pass --overwrite" in capsys.readouterr().err
     assert main(["report", "x.npy", "-k", "9", "--overwrite", "--no-alternatives", "--quiet"]) == 0
     assert len(content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))["views"]) == 1
+
+
+def test_command_line_select_and_page_suggest_the_same(here, capsys):
+    found = suggest_count(DIGITS.data[:100])
+    assert main(["report", "x.npy", "-k", "auto", "--no-alternatives"]) == 0
+    said = capsys.readouterr().out
+    assert f"chosen    {found.reason}\n" in said
+    assert f"kept      {found.count} of 64 features\n" in said
+    assert main(["select", "x.npy", "-k", "auto", "--no-figure"]) == 0
+    assert f"chosen    {found.reason}\n" in capsys.readouterr().out
+    content = content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))
+    assert content["suggestion"]["count"] == content["views"][0]["fitted"] == found.count
 
 
 def test_alternatives_that_cannot_be_fitted_are_left_out(here, capsys, monkeypatch):

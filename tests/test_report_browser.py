@@ -15,7 +15,10 @@ from matplotlib.image import imread
 from tensift import PaperSolver, STPCASelector, compare_selectors, stability_selection
 from tensift.cli import main
 from tensift.datasets import TensorDataset, load_digits, make_orbit
-from tensift.report import Source, make_alternatives, suggest_cut, write_report
+from tensift.plotting import rule_in_words
+from tensift.report import Source, make_alternatives, write_report
+from tensift.rivals import VarianceSelector
+from tensift.selection import suggest_count
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: tensift[test]")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -217,9 +220,13 @@ def test_numbers_that_cannot_be_are_brought_into_range(page):
         assert page["slider"].get_attribute("value") == taken
 
 
-def test_suggestion_sets_the_bend(page, fitted):
-    wanted = str(suggest_cut(fitted.scores_).count)
-    assert page["cut-text"].text.startswith(f"{wanted} features")
+def test_suggestion_sets_the_one_number_and_says_why(page):
+    found = suggest_count(FIRST)
+    wanted = str(found.count)
+    reason = found.reason[0].upper() + found.reason[1:]
+    assert page["suggestion"].text.startswith(f"{reason}. ")
+    assert page["use-suggested"].text == f"Suggested: {wanted}"
+    assert reason in page.label("curve")
     page.click("use-suggested")
     assert page["count"].get_attribute("value") == wanted
     assert page["use-suggested"].get_attribute("aria-pressed") == "true"
@@ -230,11 +237,102 @@ def test_suggestion_sets_the_bend(page, fitted):
 
 
 def test_curve_sets_the_count_where_it_is_pressed(page):
+    known = suggest_count(FIRST).n_structured
     page.run("document.getElementById('curve').scrollIntoView({block: 'center'})")
     actions = webdriver.ActionChains(page.driver)
     actions.move_to_element(page["curve"]).click().perform()
     page.settle()
-    assert 28 <= int(page["count"].get_attribute("value")) <= 36
+    assert abs(int(page["count"].get_attribute("value")) - known / 2) <= 3
+
+
+@pytest.mark.parametrize("count", [3, 17, 30])
+def test_curve_is_the_alignment_with_its_spread(page, count):
+    found = suggest_count(FIRST)
+    page.set_count(count)
+    alignment, spread = found.curve, found.spread
+    share = alignment[count - 1] / alignment.max()
+    assert page["curve-text"].text == (
+        f"At {count} features the alignment is {alignment[count - 1]:.3f} \N{PLUS-MINUS SIGN} "
+        f"{spread[count - 1]:.3f}, {100 * share:.0f} % of its maximum."
+    )
+    # The box of the curve is 52 pixels from the left, 8 from the right, 24 from the top and 38 from
+    # the bottom; a round dot is where the curve is at this count.
+    pixels = page.pixels("curve")
+    height, width = pixels.shape[:2]
+    top = min(1, np.ceil(10 * (alignment + spread).max()) / 10)
+    x = 52 + (width - 60) * count / len(alignment)
+    y = 24 + (height - 62) * (1 - alignment[count - 1] / top)
+    kept = pixels[round(y) - 3 : round(y) + 4, round(x) - 3 : round(x) + 4]
+    assert is_orange(kept).mean() > 0.7
+    left, right = pixels[:, : round(x) - 6], pixels[:, round(x) + 6 :]
+    assert is_orange(left).any()
+    assert not is_orange(right).any()
+
+
+def test_curve_says_where_it_ends(page):
+    known = suggest_count(FIRST).n_structured
+    page.set_count(known + 1)
+    assert page["curve-text"].text.startswith(f"The curve ends at {known} features: on the others")
+    assert not is_orange(page.pixels("curve")[:, -4:]).any()
+
+
+def test_scores_are_compared_only_if_they_decide(driver, tmp_path, page, fitted):
+    assert fitted.selection != "top"
+    assert "score" not in page["curve-text"].text
+    assert page["rule"].text.startswith(rule_in_words(fitted.selection))
+    top = STPCASelector(9, selection="top").fit(FIRST)
+    write_report(tmp_path / "r.html", top, SOME)
+    page = Page(driver, tmp_path / "r.html")
+    last, following = top.scores_.ravel()[top.order_[[8, 9]]]
+    said = page["curve-text"].text.partition("The last kept feature has the score ")[2]
+    numbers = said.removesuffix(".").split(", the first dropped feature has ")
+    assert [float(number) for number in numbers] == pytest.approx([last, following], rel=1e-3)
+    assert page["rule"].text.startswith("The kept features are those with the largest scores.")
+
+
+def test_bars_are_in_the_order_of_selection_and_say_so(driver, tmp_path):
+    orbit = make_orbit(random_state=0).data
+    for name, title, step in (
+        ("top", "Scores, highest first", 1),
+        ("lowest", "Scores, in the order of selection", -1),
+    ):
+        fitted = VarianceSelector(3, feature_mode=0).fit(orbit)
+        fitted.order_ = fitted.order_[::step]
+        fitted.set_params(selection=name)
+        write_report(tmp_path / "r.html", fitted, orbit)
+        page = Page(driver, tmp_path / "r.html")
+        assert page["map-title"].text == title
+        assert [int(row[2]) for row in page.rows()] == fitted.order_[:3].tolist()
+        # Nine bars of 26 pixels, and the length of each is its score.
+        pixels = page.pixels("map")[2 + 26 // 2 :: 26][:9]
+        light = pixels.mean(axis=2)
+        bars = is_orange(pixels) | ((light > 180) & (light < 225))
+        assert [bool(row.any()) for row in is_orange(pixels)] == [True] * 3 + [False] * 6
+        lengths = bars.sum(axis=1)
+        scores = fitted.scores_[fitted.order_]
+        assert np.corrcoef(lengths, scores)[0, 1] > 0.99
+
+
+def test_noise_has_no_structure_and_no_curve(driver, tmp_path):
+    noise = np.random.default_rng(3).normal(size=(80, 6, 5))
+    write_report(tmp_path / "r.html", VarianceSelector(4).fit(noise), noise)
+    page = Page(driver, tmp_path / "r.html")
+    assert page["suggestion"].text.startswith("No structure: on no feature do similar samples")
+    assert page["use-suggested"].text == "No structure"
+    assert not page["use-suggested"].is_enabled()
+    assert not page["curve"].is_displayed()
+    page.press("s")
+    assert page["count"].get_attribute("value") == "4"
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
+
+
+def test_too_few_samples_have_no_curve_and_say_so(driver, tmp_path):
+    write_report(tmp_path / "r.html", STPCASelector(4, selection="top").fit(FIRST[:9]), FIRST[:9])
+    page = Page(driver, tmp_path / "r.html")
+    assert "the report has 9 samples" in page["suggestion"].text
+    assert page["use-suggested"].text == "No suggestion"
+    assert not page["curve"].is_displayed()
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
 
 
 def test_overlay_can_be_alone_or_off(page):
@@ -375,16 +473,21 @@ def test_alternatives_can_be_looked_at(page):
     assert other.get_attribute("aria-pressed") == "true"
     assert page.picture("map") != before
     assert [int(row[3]) for row in page.rows()] == expected.order_[:20].tolist()
-    assert "orientation=1, basis='dct'" in page["code"].text
+    assert "basis='dct', orientation=1" in page["code"].text
     page.click("view-first")
     assert page.picture("map") == before
 
 
-def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch):
+HARMFUL = ["=1+1", '"+x', "-3", "@a;=b", "c,d", "-e", "+4e2", "f"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch, named):
     monkeypatch.chdir(tmp_path)
-    np.savez("x.npz", data=FIRST)
+    names = {"dims": ["=row", "column"], "coords_=row": HARMFUL} if named else {}
+    np.savez("x.npz", data=FIRST, **names)
     assert main(["select", "x.npz", "-k", "9", "--report", "--no-figure", "--quiet"]) == 0
-    folder = tmp_path / "x.npy-tensift"
+    folder = tmp_path / "x.npz-tensift"
     page = Page(driver, folder / "report.html")
     allow = {"behavior": "allow", "downloadPath": str(tmp_path)}
     driver.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
@@ -400,6 +503,7 @@ def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch
     scores = [np.array([float(row.pop("score")) for row in table]) for table in (one, other)]
     assert one == other
     np.testing.assert_allclose(*scores, rtol=1e-6)
+    assert any("'=1+1" in row.values() for row in one) == named
 
 
 def test_copies_table_and_code(page):
@@ -515,19 +619,22 @@ def test_certificates_say_what_is_proven(driver, tmp_path, page):
     assert rows == 8
 
 
-def test_equal_scores_have_no_suggestion(driver, tmp_path):
-    fitted = STPCASelector(3).fit(FIRST)
+def test_equal_scores_and_zeros_are_told(driver, tmp_path):
+    fitted = STPCASelector(3, selection="top").fit(FIRST)
     fitted.scores_ = np.ones((8, 8))
     write_report(tmp_path / "r.html", fitted, SOME)
     page = Page(driver, tmp_path / "r.html")
-    assert page["cut-text"].text == "All scores are equal, so there is no cut to suggest."
-    assert not page["use-suggested"].is_enabled()
-    page.press("s")
-    assert page["count"].get_attribute("value") == "3"
     assert "the cut separates equal features" in page["curve-text"].text
+    # The suggestion does not depend on scores.
+    page.press("s")
+    assert page["count"].get_attribute("value") == str(suggest_count(FIRST).count)
     fitted.scores_ = np.zeros((8, 8))
     write_report(tmp_path / "r.html", fitted, SOME)
-    assert Page(driver, tmp_path / "r.html")["cut-text"].text.startswith("All scores are zero")
+    assert "All scores are zero" in Page(driver, tmp_path / "r.html")["rule"].text
+    fitted.scores_ = np.arange(64.0).reshape(8, 8)
+    write_report(tmp_path / "r.html", fitted, SOME)
+    page = Page(driver, tmp_path / "r.html")
+    assert page["rule"].text.endswith(" 1 feature has a score of zero.")
     assert [entry["message"] for entry in driver.get_log("browser")] == []
 
 

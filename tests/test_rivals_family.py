@@ -24,11 +24,24 @@ from sklearn.utils.validation import check_is_fitted
 from tensift import ExactSolver, PaperSolver, STPCASelector, rivals
 from tensift.datasets import load_digits
 from tensift.rivals import list_selectors
-from tensift.selection import TensorSelector, explained_energy, rank_diverse, suggest_count
+from tensift.selection import ColumnSubsetOrder, TensorSelector, suggest_count
+from tensift.selection._geometry import Geometry, GeometryOrder
 
 FAMILY = {info.name: info for info in list_selectors()}
 family = pytest.mark.parametrize("info", FAMILY.values(), ids=FAMILY)
 ITERATIVE = [info for info in FAMILY.values() if "max_iter" in info.parameters]
+
+# Selectors that pick one feature after another, and score it by what it adds to those before.
+PICKED = {
+    "ColumnSubsetSelector",
+    "QRSensorSelector",
+    "CURSelector",
+    "FarthestPointSelector",
+    "FeatureClusterSelector",
+    "FacilityLocationSelector",
+    "FastCanSelector",
+    "PivotedCholeskySelector",
+}
 
 # Warnings that selectors document, which data as in scikit-learn's checks set off.
 DOCUMENTED = [
@@ -303,9 +316,7 @@ def test_samples_of_any_order(info, X, shape):
         assert channels.transform(samples).shape == (24, *shape[:mode], kept, *shape[mode + 1 :])
 
 
-@pytest.mark.parametrize(
-    "name", sorted(FAMILY.keys() - {"RandomSelector", "PivotedCholeskySelector"})
-)
+@pytest.mark.parametrize("name", sorted(FAMILY.keys() - {"RandomSelector"} - PICKED))
 def test_mode_features_sum_their_elements(name, X):
     """But where scores are drawn, or elements explain one another.
 
@@ -336,7 +347,7 @@ def test_share_of_the_features(info, X):
 
 # Features that do not repeat one another, and how many of them
 
-WITHOUT_SELECTION = {"PivotedCholeskySelector", "RandomSelector", "AllFeatures"}
+WITHOUT_SELECTION = {"RandomSelector", "AllFeatures"} | PICKED
 COUNT_IN_PROBLEM = {"NLGMS", "RNE", "MCFS"}
 
 
@@ -344,21 +355,23 @@ COUNT_IN_PROBLEM = {"NLGMS", "RNE", "MCFS"}
 def test_selection_is_a_parameter_of_all_that_score(info):
     expected = None if info.name in WITHOUT_SELECTION else "top"
     if info.name == "STPCASelector":
-        expected = "diverse"
+        expected = "geometry"
     assert info.selector().get_params().get("selection") == expected
 
 
 @pytest.mark.parametrize("name", sorted(FAMILY.keys() - WITHOUT_SELECTION))
 @pytest.mark.parametrize("mode", [None, 0])
-def test_diverse_is_what_rank_diverse_picks(name, X, mode):
-    selector = make(FAMILY[name], 3, selection="diverse", feature_mode=mode).fit(X)
-    spread = X.std(axis=0)
-    ties = spread if mode is None else spread.sum(axis=1)
-    expected = rank_diverse(X, selector.scores_, 3, ties=ties, feature_mode=mode)
-    assert_array_equal(selector.order_, expected)
-    assert_array_equal(selector.get_support(indices=True), np.sort(expected[:3]))
-    curve = explained_energy(X, expected[:3], feature_mode=mode)
-    assert_allclose(selector.selection_curve_, curve, rtol=1e-12)
+@pytest.mark.parametrize("rule", ["geometry", "reconstruct"])
+def test_rules_weigh_features_by_their_scores(name, X, mode, rule):
+    selector = make(FAMILY[name], 3, selection=rule, feature_mode=mode).fit(X)
+    if rule == "geometry":
+        order = GeometryOrder(Geometry(X, mode), selector.scores_)
+    else:
+        order = ColumnSubsetOrder(X, mode, selector.scores_)
+    first = order.extend(3)
+    assert_array_equal(selector.order_, order.ranking())
+    assert_array_equal(selector.get_support(indices=True), np.sort(first))
+    assert_allclose(selector.selection_curve_, order.curve, rtol=1e-12)
     assert selector.n_features_ == 3
 
 
@@ -537,13 +550,7 @@ def test_bad_samples_are_refused(info, X, case):
         make(info).fit(spoil(X))
 
 
-TAKE_COMPLEX = {
-    "STPCASelector",
-    "SPCAPSD",
-    "PivotedCholeskySelector",
-    "VarianceSelector",
-    "RandomSelector",
-}
+TAKE_COMPLEX = {"STPCASelector", "SPCAPSD", "VarianceSelector", "RandomSelector"} | PICKED
 
 
 @family
@@ -707,6 +714,11 @@ PLANTED = {
     "MCFS": equal_variances,
     "LaplacianScore": equal_variances,
     "PivotedCholeskySelector": block_of_classes,
+    "ColumnSubsetSelector": block_of_classes,
+    "QRSensorSelector": block_of_classes,
+    "CURSelector": block_of_classes,
+    "FarthestPointSelector": block_of_classes,
+    "FastCanSelector": block_of_classes,
     "VarianceSelector": block_of_classes,
 }
 SEEDS = range(8)
@@ -741,7 +753,9 @@ def test_variance_says_nothing_where_all_vary_alike():
 
 
 def test_all_methods_that_rank_have_a_planted_problem():
-    assert set(FAMILY) - set(PLANTED) == {"RandomSelector", "AllFeatures"}
+    """But those that represent all features: what classes share, one feature stands for."""
+    represent = {"FeatureClusterSelector", "FacilityLocationSelector"}
+    assert set(FAMILY) - set(PLANTED) == {"RandomSelector", "AllFeatures"} | represent
 
 
 # Real data

@@ -4,16 +4,27 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tensift.selection import suggest_count
+from tensift.selection import suggest_count, whitened_components
 from tensift.selection._geometry import (
     Geometry,
-    _agreement,
-    _components,
-    _cross_fitted_agreement,
-    _graph,
-    _target,
+    GeometryOrder,
+    _look_at,
+    agreement_of,
     standard_error,
 )
+from tensift.selection._neighbours import neighbour_graph, target_of
+from tensift.selection._overlaps import FibreOverlaps, GramOverlaps
+
+
+def picked(geometry, count, scores=None):
+    """All features, the first `count` picked one after another, and the curve."""
+    order = GeometryOrder(geometry, scores)
+    order.extend(count)
+    return order.ranking(), order.curve
+
+
+def flat(values):
+    return values.reshape(len(values), -1)
 
 
 def faces(n=60, shape=(6, 5), seed=0, is_complex=False):
@@ -47,8 +58,9 @@ def picks_by_definition(X, mode, geometry, count, scores=None):
     T = geometry.target @ geometry.target.T
     weights = np.maximum(geometry.agreement, 0.02 * geometry.agreement.max()) ** 2
     if scores is not None:
-        weights = weights * np.sqrt(scores.ravel())
+        weights = weights * np.sqrt(np.maximum(scores.ravel(), 0.02 * scores.max()))
     kappa = np.mean([np.sum(k**2) for k in K])
+    noise = geometry.agreement <= standard_error(len(X))
     picks = []
     for _ in range(count):
 
@@ -58,6 +70,7 @@ def picks_by_definition(X, mode, geometry, count, scores=None):
             return above / np.sqrt(np.sum(sum(K[i] for i in chosen) ** 2) + kappa)
 
         left = [j for j in range(len(K)) if j not in picks]
+        left = [j for j in left if not noise[j]] or left
         picks.append(max(left, key=ratio))
     return picks, K, T
 
@@ -69,9 +82,9 @@ def test_picks_maximise_the_alignment(kind, mode, scored):
     X = faces(is_complex=kind == "complex")
     geometry = Geometry(X, mode)
     size = geometry.n_features
-    scores = np.random.default_rng(1).uniform(0.1, 1, size) if scored else None
+    scores = np.random.default_rng(1).uniform(0, 1, size) ** 4 if scored else None
     count = min(8, size)
-    order, curve = geometry.order(count, scores)
+    order, curve = picked(geometry, count, scores)
     picks, K, T = picks_by_definition(X, mode, geometry, count, scores)
     assert_array_equal(order[:count], picks)
     assert_array_equal(np.sort(order), np.arange(size))
@@ -79,19 +92,19 @@ def test_picks_maximise_the_alignment(kind, mode, scored):
         total = sum(K[j] for j in picks[:t])
         cosine = np.sum(total * T) / (np.linalg.norm(total) * np.linalg.norm(T))
         assert_allclose(curve[t - 1], cosine, rtol=1e-9)
-    fewer = geometry.order(3, scores)[0]
+    fewer = picked(geometry, 3, scores)[0]
     assert_array_equal(fewer[:3], order[:3])  # nested
 
 
 def test_agreement_is_the_share_of_variation_that_neighbours_have_in_common():
     X = faces()
     values = X.reshape(60, 30, 1) - X.reshape(60, 30, 1).mean(axis=0)
-    graph = _graph(_components(values))
+    graph = neighbour_graph(whitened_components(flat(values)))
     W = graph.toarray()
     assert_array_equal(W, W.T)
     assert np.all(np.diag(W) == 0)
     D = np.diag(W.sum(axis=1))
-    for j, found in enumerate(_agreement(values, graph)):
+    for j, found in enumerate(agreement_of(flat(values), 1, graph)):
         x = values[:, j, 0] - np.diag(D) @ values[:, j, 0] / np.trace(D)
         assert_allclose(found, x @ W @ x / (x @ D @ x), rtol=1e-9)
 
@@ -101,7 +114,7 @@ def test_neighbours_are_nearest_in_whitened_components():
     values = rng.normal(size=(40, 25, 1))
     values -= values.mean(axis=0)
     U = np.linalg.svd(values[:, :, 0], full_matrices=False)[0][:, :10]  # at most n / 4
-    found = _components(values)
+    found = whitened_components(flat(values))
     assert_allclose(np.abs(np.sum(U * found, axis=0)), 1, atol=1e-9)
     unit = U / np.linalg.norm(U, axis=1, keepdims=True)
     similar = unit @ unit.T - 2 * np.eye(40)
@@ -111,15 +124,17 @@ def test_neighbours_are_nearest_in_whitened_components():
         for i in range(40):
             near[i, np.argsort(-similar[i])[:k]] = 1
         expected += 3 * np.maximum(near, near.T) / 9  # 20, 50 and 100 components are all 10 here
-    assert_allclose(_graph(found).toarray(), expected, atol=1e-12)
+    assert_allclose(neighbour_graph(found).toarray(), expected, atol=1e-12)
 
 
 def test_the_target_has_leading_components_and_eigenvectors_of_the_graph():
     values = faces(n=200).reshape(200, 30, 1)
     values = values - values.mean(axis=0)
-    Y = _target(values)
+    components = whitened_components(flat(values))
+    graph = neighbour_graph(components)
+    Y = target_of(components, graph)
     U = np.linalg.svd(values[:, :, 0], full_matrices=False)[0]
-    W = _graph(_components(values)).toarray()
+    W = graph.toarray()
     root = np.diag(1 / np.sqrt(W.sum(axis=1)))
     vectors = np.linalg.eigh(root @ W @ root)[1][:, ::-1][:, 1:]
     expected = sum(U[:, :r] @ U[:, :r].T for r in (5, 10, 20, 30))
@@ -129,16 +144,16 @@ def test_the_target_has_leading_components_and_eigenvectors_of_the_graph():
 
 def test_what_does_not_matter():
     X = faces()
-    expected, curve = Geometry(X, None).order(10)
+    expected, curve = picked(Geometry(X, None), 10)
     rng = np.random.default_rng(2)
     shuffled = rng.permutation(len(X))
     for other in (X[shuffled], 1000 * X, X + rng.normal(size=X.shape[1:])):
-        order, same = Geometry(other, None).order(10)
+        order, same = picked(Geometry(other, None), 10)
         assert_array_equal(order[:10], expected[:10])
         assert_allclose(same, curve, rtol=1e-6)
-    flat = X.reshape(len(X), -1)
-    permuted = rng.permutation(flat.shape[1])
-    order = Geometry(flat[:, permuted], None).order(10)[0]
+    rows = flat(X)
+    permuted = rng.permutation(rows.shape[1])
+    order = picked(Geometry(rows[:, permuted], None), 10)[0]
     assert_array_equal(permuted[order[:10]], expected[:10])
 
 
@@ -147,7 +162,7 @@ def test_a_copy_never_comes_before_an_independent_feature_of_equal_alignment():
     X[:, 4] = X[:, 1]
     geometry = Geometry(X, None)
     geometry.agreement[:], geometry.aligned[:] = 1, 1
-    order = geometry.order(6)[0].tolist()
+    order = picked(geometry, 6)[0].tolist()
     assert order[-1] in (1, 4)
     assert set(order[:5]) >= {0, 2, 3, 5}
 
@@ -174,8 +189,75 @@ def test_cross_fitting_never_uses_the_feature_itself():
     X[:, 7] = 50 * np.random.default_rng(3).normal(size=100)
     assert abs(Geometry(X, None).agreement[7]) < 3 * standard_error(100)
     values = X[:, :, None] - X.mean(axis=0)[:, None]
-    own = _agreement(values, _graph(_components(values)))
-    assert own.shape == _cross_fitted_agreement(values, X.std(axis=0)).shape
+    own = agreement_of(flat(values), 1, neighbour_graph(whitened_components(flat(values))))
+    assert own[7] > 0.1 > _look_at(values, X.std(axis=0))[1][7]
+
+
+def test_agreement_is_cross_fitted_over_two_splits_of_the_features():
+    X = faces(n=50, shape=(30,))
+    values = X - X.mean(axis=0)
+    rank = np.argsort(np.argsort(-values.std(axis=0)))
+    expected = np.zeros(30)
+    for side in (rank % 2, (rank // 2 + rank) % 2):
+        for half in (0, 1):
+            W = neighbour_graph(whitened_components(values[:, side == half]))
+            expected[side != half] += agreement_of(values[:, side != half], 1, W) / 2
+    assert_allclose(Geometry(X, None).agreement, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1000, 1500), (1500, 1000)])
+def test_many_samples_and_features_are_whitened_by_iterations(n, d):
+    """Where there is a gap, these find the leading singular vectors; elsewhere most energy."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(n, 40)) * 0.8 ** np.arange(40)) @ rng.normal(size=(40, d))
+    X += 1e-3 * rng.normal(size=X.shape)
+    X -= X.mean(axis=0)
+    U, singular, _ = np.linalg.svd(X, full_matrices=False)
+    found = whitened_components(X)
+    assert_allclose(found.T @ found, np.eye(100), atol=1e-8)
+    assert_allclose(np.linalg.svd(U[:, :40].T @ found[:, :40])[1], 1, atol=1e-6)
+    captured = np.sum((found.T @ X) ** 2)
+    assert captured > (1 - 1e-4) * np.sum(singular[:100] ** 2)
+    shuffled = rng.permutation(n)
+    again = whitened_components(X[shuffled])[:, :40]
+    assert_allclose(np.linalg.svd(again.T @ found[shuffled, :40])[1], 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 20])
+def test_both_ways_to_compute_overlaps(depth):
+    values = np.random.default_rng(0).normal(size=(12, 5, depth))
+    K = [values[:, j] @ values[:, j].T for j in range(5)]
+    expected = [[np.sum(one * other) for one in K] for other in K]
+    for overlaps in (FibreOverlaps(values), GramOverlaps(values)):
+        found = [overlaps.with_feature(np.asarray(j)) for j in range(5)]
+        assert_allclose(found, expected, rtol=1e-9)
+        assert_allclose(overlaps.squares, np.diag(expected), rtol=1e-9)
+
+
+def test_noise_comes_after_all_features_with_structure():
+    X = faces(n=200, shape=(20,))
+    rng = np.random.default_rng(0)
+    X[:, 12:] = 0.01 * rng.normal(size=(200, 8))
+    X[:, 6:12] = X[:, :6] + 0.1 * rng.normal(size=(200, 6))  # they repeat each other
+    geometry = Geometry(X, None)
+    assert geometry.agreement[:12].min() > standard_error(200) > geometry.agreement[12:].max()
+    for count in (1, 5, 12, 15):
+        assert set(picked(geometry, count)[0][:12]) == set(range(12))
+
+
+def test_features_that_hardly_vary_come_last():
+    X = faces(n=40, shape=(8,))
+    X[:, 3] = 1e-9 * np.random.default_rng(0).normal(size=40)
+    order, curve = picked(Geometry(X, None), 8)
+    assert order[-1] == 3
+    assert len(curve) == 7
+
+
+def test_constant_samples_look_like_nothing():
+    geometry = Geometry(np.full((10, 4), 0.1), None)
+    assert geometry.is_constant
+    assert_array_equal(geometry.agreement, 0)
+    assert_array_equal(np.sort(picked(geometry, 2)[0]), np.arange(4))
 
 
 # How many
@@ -197,8 +279,8 @@ def test_no_more_features_are_suggested_than_have_structure():
     X[:, :12] += 4 * rng.normal(size=(3, 12))[rng.integers(0, 3, 300)]
     found = suggest_count(X)
     assert 2 <= found.count <= found.n_structured < 20
-    assert found.alignment.shape == found.spread.shape == (found.n_structured,)
-    reached = found.alignment >= 0.98 * found.alignment.max()
+    assert found.curve.shape == found.spread.shape == (found.n_structured,)
+    reached = found.curve >= 0.98 * found.curve.max()
     assert found.count == np.flatnonzero(reached)[0] + 1
 
 
@@ -226,8 +308,8 @@ def test_the_curve_is_judged_on_samples_that_were_not_chosen_on():
     found = suggest_count(X)
     most = found.n_structured
     curves = [
-        judge.alignment(chooser.order(most)[0][:most])
+        judge.alignment(GeometryOrder(chooser).extend(most))
         for chooser, judge in ((one, other), (other, one))
     ]
-    assert_allclose(found.alignment, np.mean(curves, axis=0))
+    assert_allclose(found.curve, np.mean(curves, axis=0))
     assert_allclose(found.spread, np.abs(curves[0] - curves[1]) / 2)

@@ -25,7 +25,8 @@ CONFIGURATIONS = [
     "STPCASelector()",
     "STPCASelector(0.5, basis='dct', lam=0.1, eta=0.1)",
     "STPCASelector(1, score_by='energy', solver=PaperSolver(stopping='relative'))",
-    "STPCASelector(0.3, orientation=-1, solver=PaperSolver(convention='paper'), scale=None, feature_mode=0)",
+    "STPCASelector(0.3, orientation=-1, solver=PaperSolver(convention='paper'), scale=None, "
+    "feature_mode=0)",
     "STPCASelector(2, basis='haar', lam=0, eta=0, solver=PaperSolver(max_iter=3), n_jobs=2)",
     "STPCASelector(0.5, basis='eigen')",
     "STPCASelector(0.5, solver='exact')",
@@ -134,7 +135,7 @@ def test_params_are_stored_and_methods_are_read():
     assert (selector.lam, selector.get_params(deep=False)["lam"]) == (3, 3)
     assert callable(selector.transform)
     assert STPCASelector.transform.__name__ == "transform"
-    assert STPCASelector.score.__doc__.startswith("Share of the energy")
+    assert STPCASelector.score.__doc__.startswith("Return the share of the energy")
     with pytest.raises(ValueError, match="Invalid parameter 'lamb'"):
         selector.set_params(lamb=1)
 

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 from tensift import STPCASelector, collect_moments
 from tensift.datasets import load_digits, make_orbit
+from tensift.metrics import alignment, judge_selections, neighbours_kept
 from tensift.moments import GramTensor
 from tensift.solvers import critical_penalties
 from tensift.stpca.execution._executor import LocalExecutor
@@ -85,16 +86,15 @@ def test_noise_of_their_own_is_not_for_operators_to_explain():
     for seed in range(4):
         orbit = make_orbit(random_state=seed)
         for transform in ("identity", "dct"):
-            for selection in ("top", "diverse"):
-                selector = STPCASelector(
-                    3, feature_mode=0, basis=transform, selection=selection
-                ).fit(orbit.data)
-                assert_array_equal(selector.get_support(indices=True), orbit.informative)
+            top = STPCASelector(3, feature_mode=0, basis=transform, selection="top").fit(orbit.data)
+            assert_array_equal(top.get_support(indices=True), orbit.informative)
+            geometry = STPCASelector(2, feature_mode=0, basis=transform).fit(orbit.data)
+            assert set(geometry.get_support(indices=True)) < set(orbit.informative)
 
 
 def test_where_nothing_is_shared_features_are_explained_singly():
     X = np.random.default_rng(0).normal(size=(4000, 6)) * [1, 2, 3, 4, 5, 6]
-    selector = STPCASelector(2).fit(X)
+    selector = STPCASelector(2, selection="top").fit(X)
     assert selector.choice_.penalties.shared == 0.1
     assert selector.scores_.max() > 1e-3
     assert_array_equal(selector.get_support(indices=True), [4, 5])
@@ -154,23 +154,26 @@ def test_penalties_are_set_anew_by_every_fit():
 
 
 @pytest.mark.parametrize("feature_mode", [None, 1])
-def test_the_orientation_that_is_kept_selects_what_varies_most(feature_mode):
+@pytest.mark.parametrize("rule", ["geometry", "top"])
+def test_the_orientation_that_is_kept_keeps_samples_recognisable(feature_mode, rule):
     X = smooth(50, (6, 7)) * np.linspace(1, 3, 7)
-    selector = STPCASelector(4, orientation="auto", feature_mode=feature_mode).fit(X)
-    variance = X.var(axis=0)
-    variance = variance.ravel() if feature_mode is None else variance.sum(axis=0)
+    settings = {"feature_mode": feature_mode, "selection": rule}
+    selector = STPCASelector(4, orientation="auto", **settings).fit(X)
     choice = selector.choice_.orientation
-    for (orientation, transform), found in zip(choice.candidates, choice.variances, strict=True):
-        assert transform == "identity"
-        tried = STPCASelector(
-            4, orientation=orientation, feature_mode=feature_mode, lam=0.01, eta=0.01,
-            penalty_units="relative",
-        ).fit(X)  # fmt: skip
-        mean = variance[tried.get_support()].mean() / variance.mean()
-        assert found == pytest.approx(mean)
-    assert choice.chosen == np.argmax(choice.variances)
+    assert choice.candidates == [(0, "identity"), (1, "identity")]
+    penalties = {"lam": 0.01, "eta": 0.01, "penalty_units": "relative"}
+    kept = [
+        STPCASelector(4, orientation=mode, **penalties, **settings).fit(X).get_support(indices=True)
+        for mode in (0, 1)
+    ]
+    for mode in (0, 1):
+        found = neighbours_kept(X, kept[mode], feature_mode=feature_mode)
+        assert choice.neighbours_kept[mode] == pytest.approx(found)
+        found = alignment(X, kept[mode], feature_mode=feature_mode)
+        assert choice.alignment[mode] == pytest.approx(found)
+    assert choice.chosen == judge_selections(X, kept, feature_mode=feature_mode).best
     assert selector.orientation_ == choice.candidates[choice.chosen][0]
-    alone = STPCASelector(4, orientation=selector.orientation_, feature_mode=feature_mode).fit(X)
+    alone = STPCASelector(4, orientation=selector.orientation_, **settings).fit(X)
     assert_array_equal(alone.order_, selector.order_)
     assert (alone.lam_, alone.eta_) == (selector.lam_, selector.eta_)
     assert selector.get_params()["orientation"] == "auto"

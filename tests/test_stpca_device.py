@@ -278,7 +278,8 @@ def test_torch_moves_nothing_to_the_host(there, monkeypatch):
     for name in ("cpu", "numpy", "__array__", "tolist", "__dlpack__"):
         monkeypatch.setattr(torch.Tensor, name, guarded(getattr(torch.Tensor, name)))
     for settings in ({"basis": "dft", "score_by": "energy"}, {"solver": "exact", "lam": 3.0}):
-        selector = STPCASelector(4, **{"solver": "paper"} | PENALTIES | settings).fit(X)
+        settings = {"solver": "paper", "selection": "top"} | PENALTIES | settings
+        selector = STPCASelector(4, **settings).fit(X)
         selector.partial_fit(X).inverse_transform(selector.transform(X))
         selector.score(X)
         selector.get_support(indices=True)
@@ -302,10 +303,34 @@ def test_jax_moves_nothing_to_the_host(there, monkeypatch):
 
     for name in ("asarray", "array", "asanyarray", "ascontiguousarray", "from_dlpack"):
         monkeypatch.setattr(np, name, guarded(getattr(np, name)))
-    selector = STPCASelector(4, solver="paper", **PENALTIES).fit(X)
+    selector = STPCASelector(4, solver="paper", selection="top", **PENALTIES).fit(X)
     selector.inverse_transform(selector.transform(X))
     with pytest.raises(AssertionError, match="moved to the host"):
         selector.to_numpy()
+
+
+@pytest.mark.parametrize("rule", ["geometry", "reconstruct"])
+@only_torch
+def test_nothing_is_moved_for_each_pick(there, monkeypatch, rule):
+    """Similarities of samples and numbers about features are moved once, not for each pick."""
+    torch = pytest.importorskip("torch")
+    X = there(tall_samples())
+    moved = []
+    for name in ("cpu", "numpy", "__array__", "tolist", "__dlpack__", "item", "__int__"):
+        original = getattr(torch.Tensor, name)
+
+        def watched(x, *args, original=original, **kwargs):
+            moved.append(x.numel())
+            return original(x, *args, **kwargs)
+
+        monkeypatch.setattr(torch.Tensor, name, watched)
+    counts = []
+    for count in (2, 20):
+        moved.clear()
+        STPCASelector(count, solver="paper", selection=rule, **PENALTIES).fit(X)
+        counts.append(len(moved))
+        assert max(moved, default=0) <= max(60**2, 90**2) < X.numel() * 2
+    assert counts[0] == counts[1]
 
 
 # What is refused
@@ -314,7 +339,9 @@ def test_jax_moves_nothing_to_the_host(there, monkeypatch):
 @only_torch
 def test_samples_of_another_kind_than_fitted(there):
     X = samples()
-    on_device, on_host = (STPCASelector(4, solver="paper", **PENALTIES).fit(x) for x in (there(X), X))
+    on_device, on_host = (
+        STPCASelector(4, solver="paper", **PENALTIES).fit(x) for x in (there(X), X)
+    )
     for call in (on_device.transform, on_device.score, on_device.partial_fit):
         with pytest.raises(ValueError, match="was fitted on a torch array"):
             call(X)
@@ -404,13 +431,18 @@ def test_moments_and_iterators(there):
 def test_clones_pipelines_and_data_frames(there):
     X = there(samples())
     kind = kind_of(X)
-    pipeline = make_pipeline(STPCASelector(20, solver="paper", **PENALTIES), STPCASelector(5, solver="paper", **PENALTIES))
+    pipeline = make_pipeline(
+        STPCASelector(20, solver="paper", **PENALTIES),
+        STPCASelector(5, solver="paper", **PENALTIES),
+    )
     out = pipeline.fit_transform(X)
     assert kind_of(out) == kind
     assert tuple(out.shape) == (40, 5)
     assert kind_of(clone(pipeline).fit(X).transform(X)) == kind
     with pytest.raises(ValueError, match="set_output"):
-        STPCASelector(4, solver="paper", **PENALTIES).set_output(transform="pandas").fit_transform(X)
+        STPCASelector(4, solver="paper", **PENALTIES).set_output(transform="pandas").fit_transform(
+            X
+        )
 
 
 @only_torch

@@ -286,7 +286,10 @@ def test_progress_is_shown_over_slices_and_cells(monkeypatch):
 def test_cells_that_missed_the_tolerance_are_named_in_one_warning():
     with pytest.warns(
         ConvergenceWarning,
-        match=r"\d+ of 36 slices of all cells did not reach tol: slice \d at lam=1, eta=3 \(gap .*more;",
+        match=(
+            r"\d+ of 36 slices of all cells did not reach tol: "
+            r"slice \d at lam=1, eta=3 \(gap .*more;"
+        ),
     ) as caught:
         path = stpca_path(X, LAMS, ETAS, solver=ExactSolver(tol=1e-12, max_iter=1))
     assert [warning.filename for warning in caught] == [__file__]

@@ -26,7 +26,7 @@ def entry_by_brute_force(X, lam, eta, steps):
 
 def test_fits_order_zero_scores_by_entry_and_constant_features_come_last():
     X = load_digits().data
-    selector = STPCASelector(64, solver="exact", lam=100, eta=100).fit(X)
+    selector = STPCASelector(64, selection="top", solver="exact", lam=100, eta=100).fit(X)
     zero = selector.scores_.ravel() == 0
     assert 15 <= zero.sum() < 64
     ranking = selector.order_
@@ -67,7 +67,7 @@ def test_features_far_below_the_others_enter_too():
     rng = np.random.default_rng(3)
     sizes = np.array([1.0, 1e-15, 3e-15, 0.0, 2e-15, 1e-150])
     X = rng.normal(size=(50, 6, 1)) * sizes[:, None]
-    selector = STPCASelector(1, solver="exact", lam=1.0, eta=1.0).fit(X)
+    selector = STPCASelector(1, selection="top", solver="exact", lam=1.0, eta=1.0).fit(X)
     assert np.count_nonzero(selector.scores_) == 1
     scaled = (X[:, :, 0] - X[:, :, 0].mean(axis=0)) / np.abs(X).max()
     S = scaled.T @ scaled
@@ -102,7 +102,7 @@ def test_entry_does_not_depend_on_workers(monkeypatch, jobs):
     monkeypatch.setattr(tensift.moments._slice_blocks, "BLOCK_ELEMENTS", 100)
     X = np.random.default_rng(2).normal(size=(60, 8, 12))
     one, many = (
-        STPCASelector(1, solver="exact", lam=30, eta=30, n_jobs=n).fit(X) for n in (1, jobs)
+        STPCASelector(1, selection="top", lam=30, eta=30, n_jobs=n).fit(X) for n in (1, jobs)
     )
     assert (one.scores_ == 0).any()
     assert_array_equal(one.order_, many.order_)
@@ -117,13 +117,16 @@ def test_a_fit_without_ties_solves_nothing_twice(monkeypatch):
         return original(problems, **options)
 
     monkeypatch.setattr(tensift.solvers._settings, "solve_exact", watched)
-    STPCASelector(1, solver="exact", lam=0.01, eta=0.01).fit(X)
+    STPCASelector(1, selection="top", lam=0.01, eta=0.01).fit(X)
     assert solved == [6]
     Y = X.copy()
     Y[:, :, 2] *= 0.01  # one slice of small features
     solved.clear()
-    selector = STPCASelector(1, solver="exact", lam=1.0, eta=0.01).fit(Y)
+    selector = STPCASelector(1, selection="top", lam=1.0, eta=0.01).fit(Y)
     assert_array_equal((selector.scores_ == 0).any(axis=0), np.arange(6) == 2)
     assert solved[0] == 6
     assert len(solved) > 1
     assert set(solved[1:]) == {1}
+    solved.clear()
+    STPCASelector(1, lam=1.0, eta=0.01).fit(Y)  # other rules do not need an order of zeros
+    assert solved == [6]

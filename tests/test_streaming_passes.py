@@ -98,7 +98,10 @@ def test_operators_are_refused_with_the_reason():
 
 @pytest.mark.filterwarnings("default:the Gram matrices of X take:UserWarning")
 def test_more_passes_are_never_silent():
-    with in_blocks(5), pytest.warns(UserWarning, match=r"3 blocks, with one pass .* working_memory to 1"):
+    with (
+        in_blocks(5),
+        pytest.warns(UserWarning, match=r"3 blocks, with one pass .* working_memory to 1"),
+    ):
         STPCASelector(10, lam=10, eta=10, solver="paper").fit(Counted(X))
     with in_blocks(5), pytest.warns(UserWarning, match="X can be read only once"):
         found = STPCASelector(10, lam=10, eta=10, solver="paper").fit(iter([X]))
@@ -137,7 +140,11 @@ def test_fewer_samples_than_features_of_a_slice():
 
 def test_arrays_in_memory_may_take_their_own_size_again():
     with in_blocks(5):
-        assert STPCASelector(10, lam=10, eta=10, solver="paper").fit(X).operators_.shape == (12, 14, 14)
+        assert STPCASelector(10, lam=10, eta=10, solver="paper").fit(X).operators_.shape == (
+            12,
+            14,
+            14,
+        )
         few = STPCASelector(10, lam=10, eta=10, solver="paper").fit(X[:20])
     assert len(few._moments.blocks) > 1
     expected = STPCASelector(10, lam=10, eta=10, solver="paper").fit(X[:20])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._data import ROOT
-from benchmarks.label_free import _tables
+from benchmarks.label_free import _judge, _tables
 from benchmarks.label_free._cells import (
     GRID,
     LARGE,
@@ -18,12 +18,13 @@ from benchmarks.label_free._cells import (
     Choice,
     Grid,
     Judgement,
+    Measured,
     compute,
 )
 from benchmarks.label_free._contestants import contestants, random_contestant
 from benchmarks.label_free._outcomes import RESAMPLES, SetOutcome
 from benchmarks.label_free._page import fill_page
-from benchmarks.label_free._subjects import SUBJECTS, wanted_subjects
+from benchmarks.label_free._subjects import SUBJECTS, load_subject, wanted_subjects
 from tensift._utils.cells import CellStore, run_cells
 from tensift._utils.progress import progress_bar
 
@@ -70,7 +71,7 @@ class Study:
     def __init__(self, store, sets, n_jobs=2):
         self.sets = list(sets)
         self.contestants = contestants()
-        self.failures, self.left_out, self.seconds = [], {}, {}
+        self.failures, self.left_out, self.seconds, self.measures = [], {}, {}, {}
         self._store, self._n_jobs = store, n_jobs
         random = random_contestant()
         choices = [
@@ -83,7 +84,15 @@ class Study:
         grids = [Grid(name, orientation) for name in self.sets for orientation in (0, 1)]
         self._run("selections", [*choices, *grids, *draws])
         chosen = {cell: store[cell.key] for cell in (*choices, *draws)}
-        self._run("judgements", list(self._judgements(chosen, grids)))
+        judgements = list(self._judgements(chosen, grids))
+        self._run("judgements", judgements)
+        self._selections = {name: set() for name in self.sets}
+        for cell in judgements:
+            self._selections[cell.subject].add(cell.features)
+        self._run(
+            "measures without labels",
+            [Measured(name, one) for name in self.sets for one in sorted(self._selections[name])],
+        )
         self._note(choices)
         self.outcomes = {
             metric: {name: self._outcome(name, metric, choices, draws, grids) for name in self.sets}
@@ -122,6 +131,27 @@ class Study:
                 self.left_out[cell.contestant.name, cell.subject] = result["left_out"]
             else:
                 self.seconds[label, cell.subject] = result["seconds"]
+                self.measures[label, cell.subject] = self._mean_measures(cell.subject, result)
+
+    def _mean_measures(self, name, result):
+        """Return the measures of a contestant on a set, each a mean over the counts."""
+        found = [self._measured(name, tuple(sorted(one))) for one in result["features"]]
+        return {measure: float(np.mean([one[measure] for one in found])) for measure in found[0]}
+
+    def _measured(self, name, features):
+        return self._store[Measured(name, features).key]
+
+    def judged(self, name, metric):
+        """Yield, for every count of a set, all measures and the levels of selections of this size.
+
+        Selections of other sizes, such as all features, are left out.
+        """
+        for count in load_subject(name)[0].counts:
+            chosen = sorted(one for one in self._selections[name] if len(one) == count)
+            found = [self._measured(name, one) for one in chosen]
+            levels = [np.mean(self._store[_judgement(name, one).key][metric]) for one in chosen]
+            measured = {m: np.array([one[m] for one in found], float) for m in _judge.SIGNS}
+            yield measured, np.array(levels)
 
     def _outcome(self, name, metric, choices, draws, grids):
         def worth(rows):
@@ -175,6 +205,8 @@ def make_tables(study):
         tables[f"_diversity_{metric}"] = _tables.diversity(study, metric)
         tables[f"_tuning_{metric}"] = _tables.tuning(study, metric)
         tables[f"_tuning_{metric}"].notes = TUNING_NOTES
+        tables[f"_judge_{metric}"] = _judge.correlations(study, metric)
+        tables[f"_judge_choice_{metric}"] = _judge.choices(study, metric)
     tables["_sets"] = _tables.sets(study)
     tables["_seconds"] = _tables.seconds(study)
     tables["_means"] = _tables.means(study)

@@ -156,6 +156,7 @@ def every_value(study):
                         "gain": gain.value,
                         "gain ± seeds and draws": gain.error,
                         "seconds": study.seconds.get((contestant.label, one.name)),
+                        **study.measures[contestant.label, one.name],
                     }
                 )
     return table

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from tensift.comparison import SelectorComparison, compare_selectors
     from tensift.decomposition import SelectFromDecomposition, SparseTensorPCA, TensorPCA
     from tensift.moments import collect_moments
+    from tensift.selection import GeometrySelector
     from tensift.solvers import ExactSolver, PaperSolver
     from tensift.stability import StabilitySelection, stability_selection
     from tensift.stpca import SelectionPath, STPCASelector, stpca_path
 
 __all__ = [
     "ExactSolver",
+    "GeometrySelector",
     "PaperSolver",
     "STPCASelector",
     "SelectFromDecomposition",
@@ -41,6 +43,7 @@ __all__ = [
 
 _HOMES = {
     "ExactSolver": "tensift.solvers",
+    "GeometrySelector": "tensift.selection",
     "PaperSolver": "tensift.solvers",
     "STPCASelector": "tensift.stpca",
     "SelectFromDecomposition": "tensift.decomposition",

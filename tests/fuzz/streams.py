@@ -54,7 +54,7 @@ def _penalties(rng):
         "lam": pick(rng, ("auto", 0.1, 0.3)),
         "eta": pick(rng, ("auto", 0.1, 0.3)),
         "penalty_units": "relative",
-        "selection": pick(rng, ("diverse", "top")),
+        "selection": pick(rng, ("geometry", "reconstruct", "top")),
     }
 
 

@@ -26,7 +26,7 @@ from tensift.cli._options import add_option
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import comparison_page
 from tensift.cli._record import describe_input, versions
-from tensift.comparison import SelectorComparison, compare_selectors
+from tensift.comparison import DEFAULT_SELECTORS, SelectorComparison, compare_selectors
 from tensift.datasets import TensorDataset
 from tensift.plotting import ComparisonDisplay, ModeNames
 
@@ -42,11 +42,16 @@ _DESCRIPTION = """\
 Select features of your data by several methods, and see how good each selection is.
 
 No labels are needed. Features are selected on one half of the samples and judged on the other:
-  missed         the share of the variance of all features that a linear prediction from the
-                 kept features does not explain: 0 is best, 1 is as bad as predicting the mean
-  beats random   the number of half-samples on which less is missed than by random selection
-  redundancy     the mean absolute correlation between kept features
-  stability      how well the half-samples agree on what to keep: 1 is fully, 0 is by chance
+  neighbours kept  the share of each sample's ten nearest neighbours that are neighbours by all
+                   features too, with strong effects such as light evened out: 1 is best
+  alignment        how well products of samples on the kept features follow how alike the
+                   samples look by all features: larger is better
+  rank             the mean rank by these two; it decides who is first
+  beats random     how often, by these two on half-samples, random selection does worse
+  missed           the share of the variance of all features that a linear prediction from the
+                   kept features does not explain: 0 is best, 1 is as bad as predicting the mean
+  redundancy       the mean absolute correlation between kept features
+  stability        how well the half-samples agree on what to keep: 1 is fully, 0 is by chance
 We always compare with random selection and variance. With --labels, selections are also judged
 by the labels. No method sees the labels, and the numbers above do not depend on them.
 """
@@ -56,7 +61,7 @@ written to the output folder:
   comparison.png, .svg   kept features, measures with spreads, agreement, time
   comparison.md, .csv    the table, to read and to compute with
   agreement.csv          how much the methods' selections overlap, corrected for chance
-  selected.csv           what each method keeps, best first, and the share of the half-samples
+  selected.csv           what each method keeps, in its order, and the share of the half-samples
                          on which it keeps each feature
   report.html            with --report: an interactive page for the browser
   settings.json          every setting, the versions, the seeds and the input's checksum
@@ -95,8 +100,7 @@ def _add_method_arguments(group: Any) -> None:
     )  # fmt: skip
     group.add_argument(
         "--methods", type=names, metavar="A,B|all", dest="selectors",
-        help="names of methods in upper or lower case, or all (default: "
-        "stpca,spcafs,mcfs,laplacianscore)",
+        help=f"names of methods in upper or lower case, or all (default: {_default_methods()})",
     )  # fmt: skip
     add_feature_mode(group)
     for name in ("clusters", "neighbors", "resamples", "seeds", "repeats"):
@@ -106,6 +110,10 @@ def _add_method_arguments(group: Any) -> None:
     add_option(group, compare_selectors, "random_state", "--seed", type=int, metavar="N")
     add_option(group, compare_selectors, "fit_limit", type=non_negative, metavar="SECONDS")
     add_option(group, compare_selectors, "n_jobs", "--jobs", type=jobs, metavar="N")
+
+
+def _default_methods() -> str:
+    return ",".join(name.removesuffix("Selector").casefold() for name in DEFAULT_SELECTORS)
 
 
 def _add_output_arguments(group: Any) -> None:
@@ -219,7 +227,7 @@ def _arguments_of_comparison(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _selected(found: SelectorComparison, dataset: TensorDataset) -> list[dict[str, Any]]:
-    """What each method keeps, best first, one row per feature."""
+    """What each method keeps, in its order, one row per feature."""
     feature_names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
     if found.feature_mode is not None:
         feature_names = feature_names.only([found.feature_mode])

@@ -33,7 +33,7 @@ __all__ = [
 
 
 def ranking_table(selector: STPCASelector, names: ModeNames) -> str:
-    """All features, best first, as CSV."""
+    """All features in the order of selection, as CSV."""
     shape = selector.scores_.shape
     modes = range(len(shape))
     # If a mode is called "score", its column must not replace the scores.

@@ -15,7 +15,6 @@ from tensift.cli._method import add_method_arguments, fit_selector, selector_par
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
 from tensift.cli._stability import add_stability_argument, resampled, say_stability
-from tensift.report import suggest_cut
 
 __all__ = ["add_parser", "run"]
 
@@ -23,8 +22,8 @@ _DESCRIPTION = """\
 Select features and write the result as one interactive HTML file that you can share.
 
 The page needs only a browser: no network and no other file. A slider sets the number of
-features. The page shows the score map, the kept features on samples (channels as traces), the
-score curve with a suggested cut, the selections of other orientations and bases, the certificates
+features. The page shows the score map, the kept features on samples (channels as traces), how
+many features are worth keeping, the selections of other orientations and bases, the certificates
 of the slices, and the features as a table, as CSV and as Python.
 """
 
@@ -84,12 +83,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         output.write_text(path.name, page)
     shape = format_shape(dataset.feature_shape)
     console.say(f"input     {arguments.input}: {dataset.n_samples} samples of {shape}")
+    if selector.n_features_to_select == "auto":
+        console.say(f"chosen    {selector.suggested_count_.reason}")
     kept = int(selector.get_support().sum())
     console.say(f"kept      {kept} of {selector.scores_.size} features")
-    cut = suggest_cut(selector.scores_)
-    console.say(
-        f"suggested {'no cut' if cut is None else cut.count}, by the bend of the score curve"
-    )
     say_stability(console, found)
     console.say(f"written   {path}, {format_bytes(len(page.encode()))}; open it in a browser")
     console.say(f"time      {time.perf_counter() - started:.2f} s")

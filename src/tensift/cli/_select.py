@@ -51,7 +51,7 @@ Data have the shape (n, d_1, ..., d_m): samples first, then the feature modes, c
 
 _EPILOG = """\
 written to the output folder:
-  ranking.csv     all features, best first, with their indices, names and scores
+  ranking.csv     all features in the order of selection, with indices, names and scores
   selected.npy    flat (row-major) indices of the selected features, in increasing order
   scores.npy      the score map
   selection.png   the score map, the selected features on a sample, the score curve, convergence

@@ -1,8 +1,15 @@
 """Compare selectors on your own data, with labels or without."""
 
 from tensift.comparison._compare import compare_selectors
-from tensift.comparison._methods import Method, is_random
+from tensift.comparison._methods import DEFAULT_SELECTORS, Method, is_random
 from tensift.comparison._result import SelectorComparison
 from tensift.comparison._tasks import Samples
 
-__all__ = ["Method", "Samples", "SelectorComparison", "compare_selectors", "is_random"]
+__all__ = [
+    "DEFAULT_SELECTORS",
+    "Method",
+    "Samples",
+    "SelectorComparison",
+    "compare_selectors",
+    "is_random",
+]

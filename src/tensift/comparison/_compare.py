@@ -56,8 +56,8 @@ def compare_selectors(
     selectors : None, "all", names, estimators, or a dict from names to either
         What to compare. Names are those of `tensift.rivals.list_selectors`: of the class or as
         in the paper, in upper or lower case. Estimators keep their parameters, except the number
-        of features and the feature mode. By default STPCASelector, SPCAFS, MCFS and
-        LaplacianScore, which are fast.
+        of features and the feature mode. By default STPCASelector and what users would take
+        instead: PivotedCholeskySelector and LaplacianScore.
     n_features_to_select : int or float in (0, 1), default=100
         How many features to select, or which share of them.
     labels : array-like of shape (n,), optional
@@ -102,9 +102,10 @@ def compare_selectors(
     Notes
     -----
     For each half-sample, drawn without replacement, features are selected on one half of the
-    samples. The `reconstruction_error` (with the regression trained on the same half) and the
-    `redundancy` are measured on the other half. Means and standard deviations are over
-    half-samples. `selection_stability` compares the selections themselves. Time is the processor
+    samples. `neighbours_kept`, `alignment`, the `reconstruction_error` (with the regression trained
+    on the first half) and the `redundancy` are measured on the other half. Means and standard
+    deviations are over half-samples. The ranks by neighbours kept and by alignment decide together
+    who is first. `selection_stability` compares the selections themselves. Time is the processor
     time of one fit on all samples. Memory is the peak that NumPy and Python allocate in another
     such fit. It does not include what compiled libraries allocate themselves.
 

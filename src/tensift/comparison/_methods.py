@@ -16,13 +16,13 @@ from tensift.selection import TensorSelector
 if TYPE_CHECKING:
     from tensift.rivals import SelectorInfo
 
-__all__ = ["Method", "Selectors", "is_random", "resolve_methods"]
+__all__ = ["DEFAULT_SELECTORS", "Method", "Selectors", "is_random", "resolve_methods"]
 
 Selectors = str | Iterable[str | TensorSelector] | Mapping[str, str | TensorSelector] | None
 
 RANDOM, VARIANCE = "RandomSelector", "VarianceSelector"
-# Fast, and of four different kinds: sparse tensor PCA, sparse PCA, spectral clustering, graph.
-_DEFAULT = ("STPCASelector", "SPCAFS", "MCFS", "LaplacianScore")
+# Ours, and what users would take instead. Variance and random selection are always added.
+DEFAULT_SELECTORS = ("STPCASelector", "PivotedCholeskySelector", "LaplacianScore")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def resolve_methods(
 
 def _named(selectors: Selectors) -> list[tuple[str | None, Any]]:
     if selectors is None:
-        return [(None, name) for name in _DEFAULT]
+        return [(None, name) for name in DEFAULT_SELECTORS]
     if isinstance(selectors, str):
         if _plain(selectors) != "all":
             return [(None, selectors)]

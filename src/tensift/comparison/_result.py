@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from tensift._utils.tables import to_markdown
-from tensift.comparison._methods import RANDOM, VARIANCE
-from tensift.comparison._tasks import LABELLED
+from tensift.comparison._methods import RANDOM
+from tensift.comparison._tasks import LABELLED, LIKENESS
+from tensift.comparison._verdict import conclusions_of, ranks_of, with_spread
 from tensift.metrics import StabilityEstimate
 
 __all__ = ["SelectorComparison"]
-
-_CLEARLY = 0.9  # a method is clearly better if it wins on this share of the half-samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +33,19 @@ class SelectorComparison:
     feature_mode : int or None
         The mode whose indices are the features; None if every element is a feature.
     features : dict of str to ndarray
-        The features that each method selects on all samples, best first. If a method has several
+        The features that each method selects on all samples, in its order. If a method has several
         seeds, the features of the first.
     scores : dict of str to ndarray
         The scores of the same fits, in the shape of the features.
+    orders : dict of str to ndarray
+        All features in the order in which the same fits select them; the first are `features`.
+    rules : dict of str to str
+        The rules that made these orders: the parameter ``selection`` of the methods.
     runs : dict of str to dict of str to ndarray
         By measure and method, the single values behind means and standard deviations:
-        ``"reconstruction_error"`` and ``"redundancy"`` of every half-sample (NaN if the method
-        failed there), ``"seconds"`` of every seed, and with labels the metrics of every seed.
+        ``"neighbours_kept"``, ``"alignment"``, ``"reconstruction_error"`` and ``"redundancy"`` of
+        every half-sample (NaN if the method failed there), ``"seconds"`` of every seed, and with
+        labels the metrics of every seed.
     stds : dict of str to dict of str to float
         By measure and method, the standard deviation.
     stability : dict of str to StabilityEstimate
@@ -77,6 +81,8 @@ class SelectorComparison:
     feature_mode: int | None
     features: dict[str, np.ndarray]
     scores: dict[str, np.ndarray]
+    orders: dict[str, np.ndarray]
+    rules: dict[str, str]
     runs: dict[str, dict[str, np.ndarray]]
     stds: dict[str, dict[str, float]]
     stability: dict[str, StabilityEstimate]
@@ -93,30 +99,49 @@ class SelectorComparison:
         return float(values.mean()) if values.size else math.nan
 
     def share_better(self, method: str, than: str = RANDOM) -> float:
-        """Return the share of half-samples on which a method misses less than another, or NaN."""
-        errors = self.runs["reconstruction_error"]
-        if method == than or method not in errors or than not in errors:
+        """Return how often a method is better than another, as a share, or NaN.
+
+        Every half-sample counts twice: by neighbours kept and by alignment.
+        """
+        if method == than:
             return math.nan
-        pairs = np.column_stack([errors[method], errors[than]])
-        pairs = pairs[~np.isnan(pairs).any(axis=1)]
-        return float(np.mean(pairs[:, 0] < pairs[:, 1])) if len(pairs) else math.nan
+        wins: list[bool] = []
+        for measure in LIKENESS:
+            values = self.runs[measure]
+            if method not in values or than not in values:
+                return math.nan
+            pairs = np.column_stack([values[method], values[than]])
+            pairs = pairs[~np.isnan(pairs).any(axis=1)]
+            wins += (pairs[:, 0] > pairs[:, 1]).tolist()
+        return float(np.mean(wins)) if wins else math.nan
+
+    def ranks(self) -> dict[str, float]:
+        """Return the mean rank of each method by neighbours kept and alignment; 1 is first in both.
+
+        Methods that failed, and those that keep all features, have none.
+        """
+        return ranks_of(self)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dict per method, for ``csv.DictWriter`` or ``pandas.DataFrame``.
 
         Missing values are None.
         """
-        return [self._row(method) for method in self.methods]
+        ranks = self.ranks()
+        return [self._row(method, ranks.get(method)) for method in self.methods]
 
-    def _row(self, method: str) -> dict[str, Any]:
+    def _row(self, method: str, rank: float | None) -> dict[str, Any]:
         kept = self.features.get(method)
         row: dict[str, Any] = {
             "method": method,
             "n_features": None if kept is None else len(kept),
-            **self._mean_and_std("reconstruction_error", method),
-            "better_than_random": self.share_better(method),
-            **self._mean_and_std("redundancy", method),
+            "rank": rank,
         }
+        for measure in LIKENESS:
+            row |= self._mean_and_std(measure, method)
+        row["better_than_random"] = self.share_better(method)
+        for measure in ("reconstruction_error", "redundancy"):
+            row |= self._mean_and_std(measure, method)
         stability = self.stability.get(method)
         for name, field in (("", "value"), ("_low", "low"), ("_high", "high")):
             row[f"stability{name}"] = getattr(stability, field, math.nan)
@@ -135,19 +160,21 @@ class SelectorComparison:
     def to_table(self) -> list[dict[str, str]]:
         """Return one dict per method with formatted text: values with standard deviations."""
         titles = {
+            "neighbours_kept": "neighbours kept",
+            "alignment": "alignment",
             "reconstruction_error": "missed",
             "redundancy": "redundancy",
             **{metric: metric for metric in LABELLED if metric in self.runs},
         }
         table = []
         for row in self.to_rows():
-            line = {"method": row["method"]}
+            line = {"method": row["method"], "rank": _rank(row["rank"])}
             for measure, title in titles.items():
-                line[title] = _with_spread(row[measure], row[f"{measure}_std"])
-                if measure == "reconstruction_error":
+                line[title] = with_spread(row[measure], row[f"{measure}_std"])
+                if measure == "alignment":
                     line["beats random"] = _percent(row["better_than_random"])
             line["stability"] = _interval(row)
-            line["seconds"] = _with_spread(row["seconds"], row["seconds_std"])
+            line["seconds"] = with_spread(row["seconds"], row["seconds_std"])
             memory = row["memory_bytes"]
             line["memory (MB)"] = "–" if memory is None else f"{memory / 1e6:.3g}"
             line["note"] = row["note"] or ""
@@ -178,56 +205,23 @@ class SelectorComparison:
         return rows
 
     def conclusions(self) -> list[str]:
-        """Return what the measures without labels show, in sentences."""
-        errors = {name: self.mean("reconstruction_error", name) for name in self.methods}
-        fewer = [
-            name
-            for name, kept in self.features.items()
-            if len(kept) < self.n_features and not math.isnan(errors[name])
-        ]
-        if not fewer:
-            return []
-        said = []
-        best = min(fewer, key=errors.__getitem__)
-        text = f"{best} misses the least variance of held-out samples: {self._error(best)}"
-        baselines = [name for name in (VARIANCE, RANDOM) if name in fewer and name != best]
-        if baselines:
-            compared = " and ".join(f"{self._error(name)} for {name}" for name in baselines)
-            text += f", compared with {compared}"
-        said.append(text + ".")
-        others = [name for name in fewer if name not in (VARIANCE, RANDOM)]
-        if others and not any(self.share_better(m, VARIANCE) >= _CLEARLY for m in others):
-            said.append("No method misses clearly less than variance selection.")
-        shares = {name: self.share_better(name) for name in fewer if name != RANDOM}
-        poor = [name for name, share in shares.items() if share < _CLEARLY]
-        if poor:
-            said.append(
-                f"Not clearly better than random selection (better on fewer than {_CLEARLY:.0%} of "
-                f"the half-samples): {', '.join(poor)}."
-            )
-        elif shares:
-            said.append("All methods miss clearly less than random selection.")
-        return said
+        """Return what the measures without labels show, in sentences.
 
-    def _error(self, method: str) -> str:
-        std = self.stds["reconstruction_error"].get(method)
-        return _with_spread(self.mean("reconstruction_error", method), std)
+        Neighbours kept and alignment decide together who is first.
+        """
+        return conclusions_of(self)
 
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _with_spread(value: float | None, std: float | None) -> str:
-    if value is None:
-        return "–"
-    digits = 3 if abs(value) < 10 else 1
-    spread = "" if std is None or math.isnan(std) else f" ± {std:.{digits}f}"
-    return f"{value:.{digits}f}{spread}"
-
-
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: f"{v:z.2f}" if isinstance(v, float) else v for key, v in row.items()}
+
+
+def _rank(rank: float | None) -> str:
+    return "–" if rank is None else f"{rank:g}"
 
 
 def _percent(share: float | None) -> str:

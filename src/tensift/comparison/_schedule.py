@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from tensift._utils.cells import CellStore, run_cells
 from tensift._utils.progress import progress_bar
 from tensift.comparison._methods import RANDOM, Method
-from tensift.comparison._tasks import Fit, HalfSample, Judgement, Memory, Result, Samples, Task
+from tensift.comparison._tasks import (
+    Fit,
+    HalfSample,
+    Judgement,
+    LikenessOfHalf,
+    Memory,
+    Result,
+    Samples,
+    Task,
+)
 
 __all__ = ["Outcome", "Schedule"]
 
@@ -70,13 +79,19 @@ class Schedule:
         halves = {method.name: self._halves(method, checksum) for method in fitted}
         judged = {m.name: self._judgements(outcomes[m.name], checksum) for m in fitted}
         compute("half-samples", (half for own in halves.values() for half in own))
+        results = {name: [store[half.key] for half in own] for name, own in halves.items()}
+        likeness = [self._likeness(results, place, checksum) for place in range(self.n_resamples)]
+        compute("likeness", likeness)
         compute("memory", memory.values())
         compute("labels", (judgement for own in judged.values() for judgement in own))
         return [
             Outcome(
                 name,
                 found,
-                [store[half.key] for half in halves.get(name, [])],
+                [
+                    task.added_to(half, store[task.key])
+                    for half, task in zip(results.get(name, []), likeness, strict=False)
+                ],
                 store[memory[name].key] if name in memory else {},
                 [store[judgement.key] for judgement in judged.get(name, [])],
             )
@@ -89,7 +104,7 @@ class Schedule:
             count = self.n_resamples if method.name == RANDOM else self.n_seeds
         first = self.random_state
         return [
-            Fit(method, checksum, seed, self.fit_limit, with_scores=seed == first)
+            Fit(method, checksum, seed, self.fit_limit, ranked=seed == first)
             for seed in range(first, first + count)
         ]
 
@@ -106,6 +121,14 @@ class Schedule:
             )
             for place in range(self.n_resamples)
         ]
+
+    def _likeness(
+        self, halves: dict[str, list[Result]], place: int, checksum: str
+    ) -> LikenessOfHalf:
+        """Return the task that judges what was selected on one half-sample."""
+        kept = [own[place]["features"] for own in halves.values() if "features" in own[place]]
+        selections = sorted({tuple(sorted(features)) for features in kept})
+        return LikenessOfHalf(tuple(selections), checksum, place, self.random_state)
 
     def _judgements(self, fits: list[Result], checksum: str) -> list[Judgement]:
         if self.samples.labels is None:

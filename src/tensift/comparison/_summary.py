@@ -9,12 +9,12 @@ import numpy as np
 
 from tensift.comparison._result import SelectorComparison
 from tensift.comparison._schedule import Outcome
-from tensift.comparison._tasks import LABELLED
+from tensift.comparison._tasks import LABELLED, LIKENESS
 from tensift.metrics import StabilityEstimate, selection_agreement, selection_stability
 
 __all__ = ["summarise"]
 
-_OF_HALVES = ("reconstruction_error", "redundancy")
+_OF_HALVES = (*LIKENESS, "reconstruction_error", "redundancy")
 
 
 def summarise(
@@ -52,6 +52,8 @@ def summarise(
         feature_mode=feature_mode,
         features={o.name: np.array(o.fits[0]["features"]) for o in fitted},
         scores={o.name: np.array(o.fits[0]["scores"]) for o in fitted},
+        orders={o.name: np.array(o.fits[0]["order"]) for o in fitted},
+        rules={o.name: o.fits[0]["rule"] for o in fitted},
         runs=runs,
         stds=stds,
         stability={name: _stability(masks) for name, masks in halves.items()},

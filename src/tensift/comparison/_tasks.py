@@ -15,13 +15,25 @@ import numpy as np
 from tensift._version import __version__
 from tensift.comparison._limit import OverLimit, time_limit
 from tensift.comparison._methods import Method
-from tensift.metrics import Reconstruction, evaluate_selection, redundancy
+from tensift.metrics import Judge, Reconstruction, evaluate_selection, redundancy
 from tensift.selection import TensorSelector
+from tensift.sources import even_subsample
 
-__all__ = ["LABELLED", "Fit", "HalfSample", "Judgement", "Memory", "Samples", "Task"]
+__all__ = [
+    "LABELLED",
+    "LIKENESS",
+    "Fit",
+    "HalfSample",
+    "Judgement",
+    "LikenessOfHalf",
+    "Memory",
+    "Samples",
+    "Task",
+]
 
 Result = dict[str, Any]
 LABELLED = ("acc", "nmi", "silhouette", "poc")
+LIKENESS = ("neighbours_kept", "alignment")  # the measures that decide the verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,20 +117,25 @@ class _Fitting(ABC):
 
 @dataclass(frozen=True)
 class Fit(_Fitting):
-    """A fit on all samples: which features it selects, and how long it takes."""
+    """A fit on all samples: which features it selects, and how long it takes.
 
-    with_scores: bool
+    If `ranked`, also the scores and the order of all features, and the rule that made it.
+    """
+
+    ranked: bool
     kind: ClassVar[str] = "fit"
 
     def _settings(self) -> list[Any]:
-        return [*super()._settings(), self.with_scores]
+        return [*super()._settings(), "ranked" if self.ranked else "selected"]
 
     def _compute(self, samples: Samples) -> Result:
         started = time.process_time()
         selector = self._fit(samples.data)
         result: Result = {"seconds": time.process_time() - started, "features": _kept(selector)}
-        if self.with_scores:
+        if self.ranked:
             result["scores"] = selector.scores_.tolist()
+            result["order"] = selector.order_.tolist()
+            result["rule"] = selector.selection
         return result
 
 
@@ -157,8 +174,7 @@ class HalfSample(_Fitting):
 
     def _compute(self, samples: Samples) -> Result:
         data, mode = samples.data, samples.feature_mode
-        order = np.random.default_rng([self.shuffle, self.place]).permutation(len(data))
-        learning, test = np.sort(order[: len(data) // 2]), np.sort(order[len(data) // 2 :])
+        learning, test = _halves(len(data), self.shuffle, self.place)
         features = np.array(_kept(self._fit(data[learning])))
         missed, total = Reconstruction(data, features, mode).missed(learning, test)
         return {
@@ -166,6 +182,50 @@ class HalfSample(_Fitting):
             "reconstruction_error": missed / total if total > 0 else float("nan"),
             "redundancy": redundancy(data[test], features, feature_mode=mode),
         }
+
+
+@dataclass(frozen=True)
+class LikenessOfHalf:
+    """Judge what all methods selected on one half by how alike samples of the other half look.
+
+    One task for all methods, because components and neighbours of the half are theirs together.
+    """
+
+    selections: tuple[tuple[int, ...], ...]  # sorted, so that the order of methods does not matter
+    checksum: str
+    place: int
+    shuffle: int
+
+    @property
+    def key(self) -> str:
+        """Everything that the result depends on."""
+        chosen = hashlib.sha256(json.dumps(self.selections).encode()).hexdigest()
+        parts = [self.checksum, self.place, self.shuffle, chosen]
+        return json.dumps(["likeness", __version__, *parts])
+
+    @property
+    def group(self) -> object:
+        """All halves take similar time."""
+        return "likeness"
+
+    def compute(self, samples: Samples) -> Result:
+        """Return the values of every selection, by measure."""
+        _, test = _halves(len(samples.data), self.shuffle, self.place)
+        rows = even_subsample(samples.data[test])
+        if (rows == rows[:1]).all():  # nothing to tell samples apart by
+            return {measure: [float("nan")] * len(self.selections) for measure in LIKENESS}
+        judge = Judge(rows, samples.feature_mode)
+        return {
+            measure: [getattr(judge, measure)(np.array(one)) for one in self.selections]
+            for measure in LIKENESS
+        }
+
+    def added_to(self, half: Result, found: Result) -> Result:
+        """Return the result of a method's `HalfSample` with the values of its selection."""
+        if "features" not in half:
+            return half
+        place = self.selections.index(tuple(sorted(half["features"])))
+        return half | {measure: found[measure][place] for measure in LIKENESS}
 
 
 @dataclass(frozen=True)
@@ -204,8 +264,14 @@ class Judgement:
         return found.to_rows()[0]
 
 
+def _halves(n_samples: int, shuffle: int, place: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the samples to select on and those to judge on."""
+    order = np.random.default_rng([shuffle, place]).permutation(n_samples)
+    return np.sort(order[: n_samples // 2]), np.sort(order[n_samples // 2 :])
+
+
 def _kept(selector: TensorSelector) -> list[int]:
-    """Return the selected features, best first."""
+    """Return the selected features, in the order of selection."""
     count = int(selector.get_support().sum())
     features: list[int] = np.asarray(selector.order_)[:count].tolist()
     return features

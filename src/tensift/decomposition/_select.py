@@ -33,9 +33,8 @@ class SelectFromDecomposition(TensorSelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
-    selection : {"top", "diverse"}, default="top"
-        "top" keeps the features with the largest scores. "diverse" also avoids features that
-        repeat each other (`tensift.selection.rank_diverse`).
+    selection : {"geometry", "reconstruct", "top"}, default="geometry"
+        The rule that selects once features have scores, as in `STPCASelector`.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -54,7 +53,7 @@ class SelectFromDecomposition(TensorSelector):
     n_features_ : int
         How many features are kept.
     selection_curve_, suggested_count_
-        With "diverse" or "auto": as in `STPCASelector`.
+        As in `STPCASelector`.
     feature_shape_, n_features_in_
         As in `STPCASelector`.
 
@@ -79,7 +78,7 @@ class SelectFromDecomposition(TensorSelector):
         estimator: TensorDecomposition | None = None,
         n_features_to_select: int | float | str = 100,
         *,
-        selection: str = "top",
+        selection: str = "geometry",
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:

@@ -18,6 +18,7 @@ from tensift.moments._samples import (
     sample_axes,
 )
 from tensift.moments._slice_blocks import BLOCK_ELEMENTS, Stack, blocks_of
+from tensift.moments._subsample import take_in_subsample
 from tensift.moments._tensor import GramTensor, variances
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "not_kept_message",
     "same_specification",
     "sample_axes",
+    "take_in_subsample",
     "usable_gram",
     "usable_scale",
     "variances",

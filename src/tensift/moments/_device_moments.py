@@ -149,6 +149,8 @@ class DeviceMoments(Moments):
         if self.count:
             moments.mean, moments._squares = to_numpy(self.mean), to_numpy(self._squares)
             moments._scatter = to_numpy(self.gram().array)
+        if self.subsample is not None:
+            moments.subsample = self.subsample.to_numpy()
         return moments
 
 

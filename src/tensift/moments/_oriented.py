@@ -389,14 +389,8 @@ class OrientedEstimator(TensorEstimator):
 
     def _learn_source(self, source: Source) -> None:
         """Store the shape of samples that are not in memory."""
-        is_complex_row = np.dtype(source.dtype).kind == "c" and len(source.sample_shape) == 1
-        if is_complex_row and self.feature_shape is None:
-            raise ValueError(
-                "Complex data not supported in rows; pass tensors, or give feature_shape"
-            )
-        self._learn_shape(source.sample_shape)
+        super()._learn_source(source)
         self._check_features()
-        self.__dict__.pop("feature_names_in_", None)
 
     def _check_source(self, source: Source) -> None:
         """Raise an error if samples have another shape or kind than the fitted ones."""

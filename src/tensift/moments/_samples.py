@@ -23,6 +23,7 @@ from tensift._utils.namespace import (
 )
 from tensift.algebra import floating_on_device
 from tensift.moments._device_moments import row_blocks
+from tensift.sources import Source
 
 __all__ = [
     "TensorEstimator",
@@ -81,6 +82,16 @@ class TensorEstimator(BaseEstimator):
     def _fitted_kind(self) -> Kind | None:
         """Return the kind of array that was fitted; None for NumPy arrays."""
         return None
+
+    def _learn_source(self, source: Source) -> None:
+        """Store the shape of samples that are not in memory."""
+        is_complex_row = np.dtype(source.dtype).kind == "c" and len(source.sample_shape) == 1
+        if is_complex_row and self.feature_shape is None:
+            raise ValueError(
+                "Complex data not supported in rows; pass tensors, or give feature_shape"
+            )
+        self._learn_shape(source.sample_shape)
+        self.__dict__.pop("feature_names_in_", None)
 
     def _learn_shape(self, shape: tuple[int, ...]) -> None:
         """Store the tensor shape of samples that are passed with `shape`."""

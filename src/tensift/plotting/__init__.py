@@ -13,6 +13,7 @@ from tensift.plotting._names import ModeNames
 from tensift.plotting._path import PathDisplay
 from tensift.plotting._plan import PlanDisplay
 from tensift.plotting._reconstruction import ReconstructionDisplay
+from tensift.plotting._rules import order_in_words, rule_in_words
 from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
 from tensift.plotting._selected_features import SelectedFeaturesDisplay
@@ -43,6 +44,8 @@ __all__ = [
     "SelectionCurveDisplay",
     "SelectionDisplay",
     "StabilityDisplay",
+    "order_in_words",
     "require_matplotlib",
+    "rule_in_words",
     "tidy",
 ]

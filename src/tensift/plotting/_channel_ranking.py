@@ -1,4 +1,4 @@
-"""The ranking of channels or bands, best first."""
+"""Channels or bands in the order of selection."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tensift._utils.namespace import to_numpy
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
 from tensift.plotting._names import plain
+from tensift.plotting._rules import order_in_words
 from tensift.selection import TensorSelector, rank_features
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ __all__ = ["ChannelRankingDisplay"]
 
 
 class ChannelRankingDisplay:
-    """Channels as horizontal bars, the best on top and the kept ones coloured.
+    """Channels as horizontal bars: the first to be selected on top, the kept ones coloured.
 
     Parameters
     ----------
@@ -34,12 +35,14 @@ class ChannelRankingDisplay:
     title : str, default="channel"
         What a channel is called.
     ranking : array-like of int, shape (d,), optional
-        Channel indices, best first; by default in order of their scores.
+        Channel indices in the order of selection; by default the highest score comes first.
+    selection : str, default="top"
+        The rule that made the order (a selector's ``selection``), for the label of the axis.
 
     Attributes
     ----------
     bars_ : matplotlib BarContainer
-        The bars, best first.
+        The bars, in the order of selection.
     ax_ : matplotlib Axes
         Where they were drawn.
     figure_ : matplotlib Figure
@@ -64,11 +67,13 @@ class ChannelRankingDisplay:
         names: Sequence[str] | None = None,
         title: str = "channel",
         ranking: ArrayLike | None = None,
+        selection: str = "top",
     ) -> None:
         self.scores = np.asarray(scores)
         self.support = np.asarray(support, dtype=bool)
         self.names = [str(i) for i in range(self.scores.size)] if names is None else list(names)
         self.title = title
+        self.selection = selection
         self.ranking = rank_features(self.scores) if ranking is None else np.asarray(ranking)
 
     @classmethod
@@ -92,7 +97,7 @@ class ChannelRankingDisplay:
         coords : mapping of str to array-like, optional
             The names along a mode, by the mode's name.
         max_bars : int, default=40
-            If there are more channels, draw only the best ones.
+            If there are more channels, draw only the first ones.
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
 
@@ -113,6 +118,7 @@ class ChannelRankingDisplay:
             names=labels,
             title=fitted.feature_names.title(0),
             ranking=to_numpy(estimator.order_),
+            selection=estimator.selection,
         ).plot(ax, max_bars=max_bars)
 
     def plot(self, ax: Axes | None = None, *, max_bars: int = 40) -> ChannelRankingDisplay:
@@ -123,7 +129,7 @@ class ChannelRankingDisplay:
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         max_bars : int, default=40
-            If there are more channels, draw only the best ones.
+            If there are more channels, draw only the first ones.
 
         Returns
         -------
@@ -142,7 +148,8 @@ class ChannelRankingDisplay:
         ax.invert_yaxis()
         ax.set_ylabel(plain(self.title))
         left_out = self.scores.size - len(shown)
-        ax.set_xlabel(f"score ({left_out} later channels not shown)" if left_out else "score")
+        note = f"\n({left_out} later channels not shown)" if left_out else ""
+        ax.set_xlabel(f"score, {plain(order_in_words(self.selection))}{note}")
         tidy(ax)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)

@@ -24,7 +24,7 @@ class ChoiceDisplay:
 
     For penalties: the share of the common variance of features that operators explain, against the
     fraction of the critical values; a line marks the target share. For orientations and bases: the
-    variance of the features that each of them selects.
+    share of nearest neighbours that the selected features keep, and their alignment.
 
     Parameters
     ----------
@@ -125,10 +125,12 @@ def _draw_penalties(ax: Axes, choice: PenaltyChoice) -> None:
 def _draw_orientations(ax: Axes, choice: OrientationChoice) -> None:
     names = [f"{mode}, {_name(transform)}" for mode, transform in choice.candidates]
     colors = [ACCENT if i == choice.chosen else MUTED for i in range(len(names))]
-    ax.barh([plain(name) for name in names], choice.variances, color=colors)
+    places = np.arange(len(names))
+    ax.barh(places - 0.2, choice.neighbours_kept, 0.38, color=colors)
+    ax.barh(places + 0.2, choice.alignment, 0.38, color=colors, alpha=0.5)
+    ax.set_yticks(places, [plain(name) for name in names])
     ax.invert_yaxis()
-    ax.axvline(1, color="0.25", linewidth=1)
-    ax.set_xlabel("variance of the selected features (mean of all: 1)")
+    ax.set_xlabel("neighbours kept (dark), alignment (light)")
     ax.set_ylabel("orientation, basis")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ class ComparisonDisplay:
     >>> found = compare_selectors(digits.data[:100], ["stpca"], 20, n_resamples=3)
     >>> display = ComparisonDisplay(found, dims=digits.dims).plot(Figure())
     >>> list(display.measure_axes_)
-    ['reconstruction_error', 'stability', 'redundancy', 'seconds']
+    ['neighbours_kept', 'alignment', 'reconstruction_error', 'stability', 'redundancy', 'seconds']
     """
 
     def __init__(
@@ -99,35 +100,43 @@ class ComparisonDisplay:
         figure.set_layout_engine("constrained")
         n_methods = len(found.methods)
         as_images = found.feature_mode is None and len(found.feature_shape) > 1
-        n_panels = len(measures_of(found))
-        width = 3.2 + 1.5 * n_panels + 0.26 * n_methods
-        lower = 1.5 + 0.26 * n_methods
+        measures = measures_of(found)
+        n_columns = max(map(len, measures))
+        width = 3.2 + 1.5 * n_columns + 0.26 * n_methods
+        # Names stand upright below the agreement.
+        names_below = 0.07 * max(len(plain(method)) for method in found.methods)
+        lower = 0.3 + len(measures) * (0.8 + 0.26 * n_methods) + names_below
         if as_images:
-            n_columns = min(_MAPS_IN_A_ROW, len(found.scores))
+            n_maps = min(_MAPS_IN_A_ROW, len(found.scores))
             tall, wide = _image_shape(found.feature_shape)
-            rows = math.ceil(len(found.scores) / n_columns)
-            upper = 0.5 + rows * (0.3 + min(width / n_columns, 1.9) * min(tall / wide, 1.5))
+            rows = math.ceil(len(found.scores) / n_maps)
+            upper = 0.5 + rows * (0.3 + min(width / n_maps, 1.9) * min(tall / wide, 1.5))
         else:
             upper = 1.1 + 0.26 * n_methods
         figure.set_size_inches(width, upper + lower)
         parts: Any = figure.subfigures(2, 1, height_ratios=[upper, lower])
         kept, judged = parts
         if as_images:
-            self.map_axes_ = _draw_maps(kept, found, names, n_columns)
+            self.map_axes_ = _draw_maps(kept, found, names, n_maps)
         else:
             self.map_axes_ = [_draw_strip(kept, found, names)]
-        self._draw_measures(judged, n_panels)
+        self._draw_measures(judged, measures, n_columns)
         text = f"{found.n_features_to_select} of {found.n_features} features kept"
         figure.suptitle(
             text if self.title is None else plain(self.title), x=0.01, ha="left", fontweight="bold"
         )
         return self
 
-    def _draw_measures(self, place: SubFigure, n_panels: int) -> None:
+    def _draw_measures(
+        self, place: SubFigure, measures: Sequence[Sequence[str]], n_columns: int
+    ) -> None:
         found = self.comparison
         n_methods = len(found.methods)
         axes: Any = place.subplots(
-            1, n_panels + 1, width_ratios=[1.5] * n_panels + [0.4 + 0.26 * n_methods]
+            len(measures),
+            n_columns + 1,
+            width_ratios=[1.5] * n_columns + [0.4 + 0.26 * n_methods],
+            squeeze=False,
         )
         place.suptitle(
             "Measures: dots are half-samples or seeds, bars a standard deviation (for stability "
@@ -135,12 +144,18 @@ class ComparisonDisplay:
             x=0.01,
             **_TITLE,
         )
-        self.measure_axes_ = dict(zip(measures_of(found), axes[:-1], strict=True))
-        for place_of_it, (measure, ax) in enumerate(self.measure_axes_.items()):
-            draw_measure(ax, found, measure)
-            names = [plain(name) if place_of_it == 0 else "" for name in found.methods]
-            ax.set_yticks(range(n_methods), names)
-        self.agreement_ax_ = axes[-1]
+        for ax in axes.ravel():
+            ax.set_axis_off()
+        self.measure_axes_ = {}
+        for row, measures_of_row in zip(axes, measures, strict=True):
+            for ax, measure in zip(row, measures_of_row, strict=False):
+                ax.set_axis_on()
+                draw_measure(ax, found, measure)
+                names = [plain(name) if ax is row[0] else "" for name in found.methods]
+                ax.set_yticks(range(n_methods), names)
+                self.measure_axes_[measure] = ax
+        self.agreement_ax_ = axes[-1, -1]
+        self.agreement_ax_.set_axis_on()
         draw_agreement(self.agreement_ax_, found)
 
 
@@ -165,10 +180,7 @@ def _draw_maps(
     others = tuple(m for m in range(len(found.feature_shape)) if m not in (vertical, horizontal))
     across = plain(", ".join(names.title(mode) for mode in others))
     largest = f", the largest over {across}" if others else ""
-    place.suptitle(
-        f"Scores{largest}, each on a scale of its own; the kept features are orange", x=0.01,
-        **_TITLE,
-    )  # fmt: skip
+    place.suptitle(_heading(place, found, f"Scores{largest}, each on a scale"), x=0.01, **_TITLE)
     for ax, (method, scores) in zip(axes, found.scores.items(), strict=False):
         kept = np.zeros(scores.size, dtype=bool)
         kept[found.features[method]] = True
@@ -214,7 +226,18 @@ def _draw_strip(place: SubFigure, found: SelectorComparison, names: ModeNames) -
     ax.set_yticks(range(len(found.methods)), [plain(method) for method in found.methods])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    place.suptitle(
-        "Scores, each line on a scale of its own; the kept features are orange", x=0.01, **_TITLE
-    )
+    place.suptitle(_heading(place, found, "Scores, each line on a scale"), x=0.01, **_TITLE)
     return ax
+
+
+def _heading(place: SubFigure, found: SelectorComparison, scores: str) -> str:
+    """What the pictures show, and which methods do not keep the features with the best scores."""
+    by_rule: dict[str, list[str]] = {}
+    for method, rule in found.rules.items():
+        by_rule.setdefault(plain(rule), []).append(plain(method))
+    by_rule.pop("top", None)
+    others = "; ".join(f"{rule} ({', '.join(methods)})" for rule, methods in by_rule.items())
+    text = f"{scores} of its own; the kept features are orange"
+    text += f". Not kept by score alone: {others}" if others else ""
+    inches = place.bbox.width / place.dpi
+    return textwrap.fill(text, round(13 * inches))

@@ -20,22 +20,27 @@ __all__ = ["colour_of", "draw_agreement", "draw_measure", "measures_of"]
 _BASELINES = ("VarianceSelector", "RandomSelector", "AllFeatures")
 _GREY = "0.45"
 _PANELS = {
+    "neighbours_kept": "neighbours\nkept ↑",
+    "alignment": "alignment ↑",
     "reconstruction_error": "missed of held-\nout samples ↓",
     "stability": "stability ↑",
     "redundancy": "redundancy",
+    "seconds": "seconds\na fit ↓",
     "acc": "clustering\naccuracy ↑",
     "nmi": "mutual\ninformation ↑",
     "silhouette": "silhouette\nof classes ↑",
     "poc": "proportion\ncorrect ↑",
-    "seconds": "seconds\na fit ↓",
 }
+_LABELLED = ("acc", "nmi", "silhouette", "poc")
 _SHORTEST = 1e-4  # seconds; shorter times are drawn as this
 _NUMBERS_UP_TO = 8  # methods; numbers of more would be too small to read
 
 
-def measures_of(found: SelectorComparison) -> list[str]:
-    """The measures to draw, in order."""
-    return [measure for measure in _PANELS if measure in found.runs or measure == "stability"]
+def measures_of(found: SelectorComparison) -> list[list[str]]:
+    """The measures to draw, in rows: those without labels, then those with labels if any."""
+    there = [measure for measure in _PANELS if measure in found.runs or measure == "stability"]
+    rows = [[m for m in there if m not in _LABELLED], [m for m in there if m in _LABELLED]]
+    return [row for row in rows if row]
 
 
 def colour_of(method: str) -> str:
@@ -45,7 +50,7 @@ def colour_of(method: str) -> str:
 
 def draw_measure(ax: Axes, found: SelectorComparison, measure: str) -> None:
     """One line per method: its runs, their mean and their spread."""
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     for row, method in enumerate(found.methods):
         if method not in found.features:
@@ -71,6 +76,8 @@ def draw_measure(ax: Axes, found: SelectorComparison, measure: str) -> None:
         ax.set_xlim(10 ** np.floor(decades[0]), 10 ** (np.floor(decades[1]) + 1))
         ax.xaxis.set_major_locator(LogLocator(numticks=4))
         ax.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(3))  # more would run into each other
     ax.set_ylim(len(found.methods) - 0.5, -0.5)
     ax.set_title(_PANELS[measure], fontsize="small")
     ax.margins(x=0.08)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ConvergenceDisplay"]
 
 _LOG_FROM = 20  # steps
+_ROUNDING = 100 * 64 * float(np.finfo(float).eps)  # per cent; a smaller distance is drawn as zero
 
 
 class ConvergenceDisplay:
@@ -35,7 +36,8 @@ class ConvergenceDisplay:
     Attributes
     ----------
     relative_path_ : ndarray of shape (p', steps)
-        What is drawn; slices whose lowest objective is zero are left out.
+        What is drawn, in per cent; distances below rounding are zero. Slices whose lowest objective
+        is zero are left out.
     ax_ : matplotlib Axes
         The objectives.
     steps_ax_ : matplotlib Axes
@@ -117,9 +119,19 @@ class ConvergenceDisplay:
         )
         if lines:
             median = np.median(_held(self.relative_path_), axis=0)
-            self.ax_.plot(steps, median, color=ACCENT, linewidth=2, label="median")
-        self.ax_.autoscale_view()
-        self.ax_.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+            marker = "o" if len(steps) == 1 else None  # a line through one point is not seen
+            self.ax_.plot(
+                steps,
+                median,
+                color=ACCENT,
+                marker=marker,
+                clip_on=False,
+                linewidth=2,
+                label="median",
+            )
+        # No margin below zero: nothing is lower than the lowest objective.
+        highest = float(np.nanmax(self.relative_path_, initial=0.0))
+        self.ax_.set_ylim(0, 1.05 * highest if highest > 0 else 1.0)
         self.ax_.set_ylabel("above lowest\nobjective (%)")
         self.ax_.tick_params(labelbottom=False)
         legend = self.ax_.legend(frameon=False, loc="upper right")
@@ -135,7 +147,8 @@ class ConvergenceDisplay:
         running = np.count_nonzero(~np.isnan(self.objective_path), axis=0)
         ax = self.steps_ax_
         ax.fill_between(np.arange(1, n_steps + 1), running, color=BLUE, alpha=0.3, lw=0)
-        ax.plot(np.arange(1, n_steps + 1), running, color=BLUE, linewidth=1)
+        marker = "o" if n_steps == 1 else None
+        ax.plot(np.arange(1, n_steps + 1), running, color=BLUE, marker=marker, linewidth=1)
         if n_steps > _LOG_FROM:
             # Most progress is made in the first steps, even if the last slice needs many.
             ax.set_xscale("log")
@@ -158,7 +171,9 @@ def _above_lowest(path: NDArray[np.float64]) -> NDArray[np.float64]:
     lowest = np.fmin.reduce(path, axis=1)
     alive = np.isfinite(lowest) & (lowest != 0)
     lowest = lowest[alive, None]
-    return 100 * (path[alive] - lowest) / np.abs(lowest)
+    above = 100 * (path[alive] - lowest) / np.abs(lowest)
+    above[above < _ROUNDING] = 0.0
+    return above
 
 
 def _held(path: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from tensift.datasets import TensorDataset
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
-__all__ = ["MOST_NAMED_TICKS", "ModeNames", "in_legend", "order_in_words", "plain"]
+__all__ = ["MOST_NAMED_TICKS", "ModeNames", "in_legend", "plain"]
 
 MOST_NAMED_TICKS = 24
 
@@ -38,13 +38,6 @@ def plain(text: str) -> str:
 def in_legend(text: str) -> str:
     """Return text for a legend, which leaves out labels that begin with an underscore."""
     return plain(f" {text}" if text.startswith("_") else text)
-
-
-def order_in_words(selection: str) -> str:
-    """Return in which order a rule selects features, in words."""
-    if selection == "top":
-        return "highest score first"
-    return f"in the order of selection ({selection})"
 
 
 class ModeNames:

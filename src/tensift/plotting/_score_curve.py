@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tensift._utils.namespace import to_numpy
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
-from tensift.plotting._names import order_in_words
+from tensift.plotting._names import plain
+from tensift.plotting._rules import order_in_words
 from tensift.selection import TensorSelector, rank_features
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ __all__ = ["ScoreCurveDisplay"]
 class ScoreCurveDisplay:
     """The scores in the order in which features were selected, and where the selection ends.
 
-    With ``selection="top"`` the scores fall. A cut at a steep drop is natural. On a plateau,
-    features on both sides are equally good. With ``selection="diverse"`` the scores do not fall
-    evenly: a dropped feature can have a higher score than a kept one that it repeats.
+    With ``selection="top"`` the scores fall. On a plateau, features on both sides of the cut are
+    equally good. Other rules look at more than scores, so a dropped feature can have a higher score
+    than a kept one.
 
     Parameters
     ----------
@@ -35,8 +36,8 @@ class ScoreCurveDisplay:
     order : array-like of int, optional
         The flat indices of all features in the order of selection; by default the highest score
         comes first.
-    selection : {"top", "diverse"}, default="top"
-        The rule that made the order, for the label of the axis.
+    selection : str, default="top"
+        The rule that made the order (a selector's ``selection``), for the label of the axis.
 
     Attributes
     ----------
@@ -128,7 +129,7 @@ class ScoreCurveDisplay:
         ax.set_xlim(0, total)
         low, high = min(0.0, float(self.scores.min())), float(self.scores.max())
         ax.set_ylim(low, 1.12 * max(high, 0.0) if high > low else 1.0)
-        ax.set_xlabel(f"feature, {order_in_words(self.selection)}")
+        ax.set_xlabel(f"feature, {plain(order_in_words(self.selection))}")
         ax.set_ylabel("score")
         tidy(ax)
         return self

@@ -11,7 +11,7 @@ from tensift.plotting._channel_ranking import ChannelRankingDisplay
 from tensift.plotting._convergence import ConvergenceDisplay
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import new_figure
-from tensift.plotting._names import order_in_words, plain
+from tensift.plotting._names import plain
 from tensift.plotting._panels import Panels
 from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
@@ -155,7 +155,7 @@ class SelectionDisplay:
 
         parts: dict[str, Callable[[Axes], Any]] = {}
         if _by_channel(fitted):
-            parts[f"Scores, {order_in_words(selector.selection)}"] = lambda ax: ChannelRankingDisplay.from_estimator(
+            parts["Scores"] = lambda ax: ChannelRankingDisplay.from_estimator(
                 selector, dims=dims, coords=coords, ax=ax
             )
             parts[f"Kept, on sample {self.sample}"] = kept
@@ -164,9 +164,7 @@ class SelectionDisplay:
                 selector, dims=dims, coords=coords, ax=ax
             )
             parts[f"Kept, on sample {self.sample}"] = kept
-            parts[f"Scores, {order_in_words(selector.selection)}"] = (
-                lambda ax: ScoreCurveDisplay.from_estimator(selector, ax=ax)
-            )
+            parts["Scores"] = lambda ax: ScoreCurveDisplay.from_estimator(selector, ax=ax)
         if hasattr(selector, "objective_path_"):
             parts["Convergence"] = lambda ax: ConvergenceDisplay.from_estimator(selector, ax=ax)
         return parts

@@ -2,15 +2,12 @@
 
 from tensift.report._alternatives import make_alternatives
 from tensift.report._code import Source, option_texts
-from tensift.report._cut import ScoreCut, suggest_cut
 from tensift.report._report import make_report, write_report
 
 __all__ = [
-    "ScoreCut",
     "Source",
     "make_alternatives",
     "make_report",
     "option_texts",
-    "suggest_cut",
     "write_report",
 ]

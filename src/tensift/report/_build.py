@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._utils.namespace import to_numpy
@@ -16,6 +16,7 @@ from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
 from tensift.report._code import Source
 from tensift.report._encoding import encode_samples
+from tensift.report._suggestion import Suggestion, suggestion_of
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
 from tensift.selection import TensorSelector
 from tensift.stability import StabilitySelection
@@ -34,6 +35,7 @@ class Content(TypedDict):
     version: str
     geometry: dict[str, Any]
     samples: dict[str, Any]
+    suggestion: Suggestion
     views: list[View]
     comparison: dict[str, Any] | None
     stability: list[str] | None
@@ -68,7 +70,7 @@ def build_content(
         raise ValueError("no method of comparison succeeded, so there is nothing to show")
     views[0]["name"] = views[0]["name"] or _own_name(selector)
     names = ModeNames(shape, dataset.dims, dataset.coords)
-    geometry = _geometry(names, mode, _scores(selector, comparison))
+    geometry = _geometry(names, mode, _first_feature(selector, comparison))
     used = sum(len(v["scores"]["values"]) + len(v["ranking"]["values"]) for v in views)
     channel, trace = geometry["mode"], geometry["trace"]
     budget = _TARGET_BYTES - _BYTES_OF_TEMPLATE - used
@@ -77,6 +79,7 @@ def build_content(
         version=__version__,
         geometry=geometry,
         samples=encode_samples(dataset, channel, trace, budget),
+        suggestion=suggestion_of(selector, dataset, mode),
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
         stability=None if stability is None else stability.reason.splitlines(),
@@ -167,18 +170,19 @@ def _own_name(selector: TensorSelector | None) -> str:
     return f"orientation {selector.orientation_}, {', '.join(words)}"
 
 
-def _scores(selector: TensorSelector | None, comparison: SelectorComparison | None) -> NDArray:
+def _first_feature(selector: TensorSelector | None, comparison: SelectorComparison | None) -> int:
+    """Return the flat index of the feature that was selected first."""
     if selector is not None:
-        return np.asarray(selector.scores_)
+        return int(selector.order_[0])
     assert comparison is not None
-    return next(iter(comparison.scores.values()))
+    return int(next(iter(comparison.orders.values()))[0])
 
 
-def _geometry(names: ModeNames, mode: int | None, scores: NDArray) -> dict[str, Any]:
+def _geometry(names: ModeNames, mode: int | None, first: int) -> dict[str, Any]:
     """Choose the modes to draw as axes, and name modes and their indices.
 
     The axes of images are the two longest modes. The axis of traces is the longest mode besides
-    the channels. All other modes are shown one index at a time, first that of the highest score.
+    the channels. All other modes are shown one index at a time, first that of the first feature.
     """
     shape = names.shape
     modes = range(len(shape))
@@ -188,14 +192,13 @@ def _geometry(names: ModeNames, mode: int | None, scores: NDArray) -> dict[str, 
     longest = sorted(free, key=lambda m: (-shape[m], m))
     axes = sorted(longest[: 2 if mode is None else 1])
     further = [m for m in free if m not in axes]
-    best = np.unravel_index(int(np.argmax(scores)), scores.shape)
     return {
         "shape": list(shape),
         "mode": mode,
         "trace": axes[0] if mode is not None else None,
         "axes": axes,
         "further": further,
-        "start": [int(best[m]) if mode is None else 0 for m in further],
+        "start": [int(np.unravel_index(first, shape)[m]) if mode is None else 0 for m in further],
         "titles": [names.title(m) for m in modes],
         "labels": [
             [names.label(m, i) for i in range(shape[m])] if names.is_named(m) else None

@@ -32,9 +32,9 @@ def make_report(
 ) -> str:
     """Return a selection as one HTML page that needs only a browser.
 
-    The page shows the score map, the kept features on samples, the score curve with a suggested
-    cut, certificates of the slices and a table of features. The reader can change the number of
-    features. The page needs no network and no other file.
+    The page shows the score map, the kept features on samples, how many features are worth
+    keeping, certificates of the slices and a table of features, all in the order of selection. The
+    reader can change the number of features. The page needs no network and no other file.
 
     Parameters
     ----------
@@ -43,6 +43,8 @@ def make_report(
     data : TensorDataset, or array-like of shape (n, d_1, ..., d_m) or (n, d)
         The samples. The page contains some of them, evenly chosen so that it stays small, and
         says how many. If a dataset names its modes and their indices, the page uses these names.
+        If the selector has not chosen the number of features itself ("auto"), the suggested number
+        (`tensift.selection.suggest_count`) is computed from evenly spaced samples.
     comparison : SelectorComparison, optional
         The result of `compare_selectors` on the same data.
     alternatives : mapping of str to TensorSelector, optional

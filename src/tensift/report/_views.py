@@ -1,4 +1,4 @@
-"""One selection for the page: scores, order, cut, code and certificates."""
+"""One selection for the page: scores, order, rule, code and certificates."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.comparison import SelectorComparison
+from tensift.plotting import rule_in_words
 from tensift.report._code import Source, parameter_texts, selection_code, stability_code
-from tensift.report._cut import suggest_cut
 from tensift.report._encoding import encode_ranking, encode_scores, rounded
 from tensift.rivals import list_selectors
-from tensift.selection import TensorSelector, rank_features
+from tensift.selection import TensorSelector
 from tensift.solvers import ExactSolver, PaperSolver
 from tensift.stability import StabilitySelection
 from tensift.stpca import STPCASelector
@@ -20,13 +20,15 @@ from tensift.stpca import STPCASelector
 __all__ = ["View", "view_of_method", "view_of_selector", "view_of_stability"]
 
 _MOST_SLICES = 1000
+_ROUNDING = float(np.finfo(float).eps)  # a smaller gap, or a negative one, is a rounding error
 
 
 class View(TypedDict):
     """A selection that the page can show.
 
-    ``fitted`` is the number of features for which it was made, ``caveat`` a warning for other
-    numbers, ``code`` the Python code before and after the number.
+    ``by_score`` says whether features were selected by their scores alone, ``rule`` how they were
+    selected. ``fitted`` is the number of features for which it was made, ``caveat`` a warning for
+    other numbers, ``code`` the Python code before and after the number.
     """
 
     name: str
@@ -35,8 +37,9 @@ class View(TypedDict):
     scores: dict[str, Any]
     ranking: dict[str, Any]
     zeros: int
+    by_score: bool
+    rule: str
     fitted: int
-    cut: dict[str, Any] | None
     caveat: str | None
     code: list[str]
     parameters: dict[str, str]
@@ -53,8 +56,9 @@ def view_of_selector(name: str, kind: str, selector: TensorSelector, source: Sou
         scores=encode_scores(scores),
         ranking=encode_ranking(selector.order_),
         zeros=int(np.count_nonzero(scores == 0)),
+        by_score=selector.selection == "top",
+        rule=rule_in_words(selector.selection),
         fitted=int(selector.get_support().sum()),
-        cut=_cut(scores),
         caveat=_caveat(selector, scores),
         code=list(selection_code(selector, source)),
         parameters=parameter_texts(selector, source.parameters),
@@ -63,24 +67,23 @@ def view_of_selector(name: str, kind: str, selector: TensorSelector, source: Sou
 
 
 def view_of_method(method: str, found: SelectorComparison, source: Source) -> View:
-    """Return the view of a compared method, of which only the selected features are ordered."""
-    features = np.asarray(found.features[method])
+    """Return the view of a compared method."""
     scores = np.asarray(found.scores[method], dtype=float)
-    ranking = rank_features(scores)
-    by_score = ranking[~np.isin(ranking, features)]
+    fitted, rule = len(found.features[method]), found.rules[method]
     lines = [*source.imports, ""] if source.imports else []
-    lines += [f"found = {source.comparison}", f"found.features[{method!r}][:"]
+    lines += [f"found = {source.comparison}", f"found.orders[{method!r}][:"]
     return View(
         name=method,
         kind="method",
         orientation=None,
         scores=encode_scores(scores),
-        ranking=encode_ranking(np.concatenate([features, by_score])),
+        ranking=encode_ranking(found.orders[method]),
         zeros=int(np.count_nonzero(scores == 0)),
-        fitted=len(features),
-        cut=_cut(scores),
-        caveat=f"The comparison selected {len(features)} features with each method. Further "
-        "features are sorted by score.",
+        by_score=rule == "top",
+        rule=rule_in_words(rule),
+        fitted=fitted,
+        caveat=f"The comparison selected {fitted} features with each method. Further features "
+        "follow in the order of the same fit.",
         code=["\n".join(lines), "]"],
         parameters={},
         certificates=None,
@@ -98,20 +101,15 @@ def view_of_stability(found: StabilitySelection, source: Source) -> View:
         scores=encode_scores(shares),
         ranking=encode_ranking(found.ranking),
         zeros=int(np.count_nonzero(shares == 0)),
+        by_score=True,
+        rule="The kept features are those that most resamples keep. A resample is a part of the "
+        "samples on which the selection was made again.",
         fitted=max(1, count),
-        cut=None,
         caveat=f"{count} features reach the threshold of {found.threshold:.0%}.",
         code=list(stability_code(found, source)),
         parameters=parameter_texts(found.estimator, source.parameters),
         certificates=None,
     )
-
-
-def _cut(scores: NDArray[np.float64]) -> dict[str, Any] | None:
-    cut = suggest_cut(scores)
-    if cut is None:
-        return None
-    return {"count": cut.count, "depth": rounded(cut.depth), "sharp": cut.is_sharp}
 
 
 def _caveat(selector: TensorSelector, scores: NDArray[np.float64]) -> str | None:
@@ -122,11 +120,10 @@ def _caveat(selector: TensorSelector, scores: NDArray[np.float64]) -> str | None
             f"The scores of {type(selector).__name__} depend on the number of features. Fit again "
             "for another number."
         )
-    if selector.selection == "diverse":
+    if selector.selection != "top":
         return (
-            f"The first {selector.n_features_} features were picked so that they do not repeat "
-            "each other. The rest are sorted by what each would add to them. To pick more, fit "
-            "again with a larger number."
+            f"The first {selector.n_features_} features were chosen one at a time. The rest are "
+            "sorted by what each would add to them. To choose more, fit again with a larger number."
         )
     if _solver_name(selector) == "exact" and np.any(scores == 0):
         return (
@@ -156,6 +153,8 @@ def _certificates(selector: TensorSelector) -> dict[str, Any] | None:
         orientation = selector._moments.orientation
         converged = orientation.expand(selector._solution.converged)
         gap = getattr(selector, "dual_gap_", None)
+        if gap is not None:
+            gap = np.maximum(gap, _ROUNDING)
         shape = [int(size) for size in orientation.other_shape]
     worst = np.argsort(-(steps if gap is None else gap), kind="stable")[:_MOST_SLICES]
     shown = np.sort(worst)

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING
 from tensift._utils.lazy import load_on_first_use
 
 if TYPE_CHECKING:
+    from tensift.rivals._column_subset import ColumnSubsetSelector
     from tensift.rivals._cpufs import CPUFS, CPUFSnn
+    from tensift.rivals._cur import CURSelector
+    from tensift.rivals._facility_location import FacilityLocationSelector
+    from tensift.rivals._farthest_point import FarthestPointSelector
+    from tensift.rivals._fastcan import FastCanSelector
+    from tensift.rivals._feature_clusters import FeatureClusterSelector
     from tensift.rivals._laplacian_score import LaplacianScore
     from tensift.rivals._mcfs import MCFS
     from tensift.rivals._mspca import MSPCA
     from tensift.rivals._ndfs import NDFS
     from tensift.rivals._nlgms import NLGMS
     from tensift.rivals._pivoted_cholesky import PivotedCholeskySelector
+    from tensift.rivals._qr_sensors import QRSensorSelector
     from tensift.rivals._registry import SelectorInfo, list_selectors
     from tensift.rivals._rne import RNE
     from tensift.rivals._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
@@ -38,8 +45,15 @@ __all__ = [
     "UDFS",
     "AllFeatures",
     "CPUFSnn",
+    "CURSelector",
+    "ColumnSubsetSelector",
+    "FacilityLocationSelector",
+    "FarthestPointSelector",
+    "FastCanSelector",
+    "FeatureClusterSelector",
     "LaplacianScore",
     "PivotedCholeskySelector",
+    "QRSensorSelector",
     "RandomSelector",
     "SelectorInfo",
     "VarianceSelector",
@@ -60,6 +74,13 @@ _HOMES = {
     "UDFS": "tensift.rivals._udfs",
     "AllFeatures": "tensift.rivals._simple_baselines",
     "CPUFSnn": "tensift.rivals._cpufs",
+    "ColumnSubsetSelector": "tensift.rivals._column_subset",
+    "CURSelector": "tensift.rivals._cur",
+    "FacilityLocationSelector": "tensift.rivals._facility_location",
+    "FarthestPointSelector": "tensift.rivals._farthest_point",
+    "FastCanSelector": "tensift.rivals._fastcan",
+    "FeatureClusterSelector": "tensift.rivals._feature_clusters",
+    "QRSensorSelector": "tensift.rivals._qr_sensors",
     "LaplacianScore": "tensift.rivals._laplacian_score",
     "PivotedCholeskySelector": "tensift.rivals._pivoted_cholesky",
     "RandomSelector": "tensift.rivals._simple_baselines",

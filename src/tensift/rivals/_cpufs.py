@@ -36,9 +36,9 @@ class CPUFS(VectorisedSelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
-    selection : {"top", "diverse"}, default="top"
-        "top" keeps the features with the largest scores. "diverse" also avoids features that
-        repeat each other (`rank_diverse`).
+    selection : {"top", "geometry", "reconstruct"}, default="top"
+        "top" keeps the features with the largest scores. "geometry" keeps samples recognisable,
+        and "reconstruct" predicts the other features; both avoid features that repeat each other.
     n_clusters : int, default=10
         The number of clusters ``c``: the CP rank and the number of classifiers, at most the number
         of samples. The authors use the true number of classes. The method cannot find it, and the
@@ -93,7 +93,7 @@ class CPUFS(VectorisedSelector):
     n_features_ : int
         How many features are kept.
     selection_curve_, suggested_count_
-        With "diverse" or "auto": as in `STPCASelector`.
+        As in `STPCASelector`.
     n_features_in_, feature_shape_
         The number of elements of a sample, and its shape.
 

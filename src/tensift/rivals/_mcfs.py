@@ -32,9 +32,9 @@ class MCFS(VectorisedSelector):
     ----------
     n_features_to_select : int or float in (0, 1), default=100
         How many features to keep, or which share of them.
-    selection : {"top", "diverse"}, default="top"
-        "top" keeps the features with the largest scores. "diverse" also avoids features that
-        repeat each other (`rank_diverse`).
+    selection : {"top", "geometry", "reconstruct"}, default="top"
+        "top" keeps the features with the largest scores. "geometry" keeps samples recognisable,
+        and "reconstruct" predicts the other features; both avoid features that repeat each other.
     n_clusters : int, default=5
         The number of embeddings. The paper uses the number of clusters.
     n_neighbors : int, default=5
@@ -66,7 +66,7 @@ class MCFS(VectorisedSelector):
     n_features_ : int
         How many features are kept.
     selection_curve_, suggested_count_
-        With "diverse" or "auto": as in `STPCASelector`.
+        As in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int

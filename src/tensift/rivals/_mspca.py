@@ -46,9 +46,9 @@ class MSPCA(VectorisedSelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
-    selection : {"top", "diverse"}, default="top"
-        "top" keeps the features with the largest scores. "diverse" also avoids features that
-        repeat each other (`rank_diverse`).
+    selection : {"top", "geometry", "reconstruct"}, default="top"
+        "top" keeps the features with the largest scores. "geometry" keeps samples recognisable,
+        and "reconstruct" predicts the other features; both avoid features that repeat each other.
     n_components : int, sequence of int, or None, default=None
         The number of components: one number for all modes, or one per mode. None: for each mode
         the fewest that hold 90% of its scatter, as is usual in multilinear PCA.
@@ -91,7 +91,7 @@ class MSPCA(VectorisedSelector):
     n_features_ : int
         How many features are kept.
     selection_curve_, suggested_count_
-        With "diverse" or "auto": as in `STPCASelector`.
+        As in `STPCASelector`.
     n_features_in_, feature_shape_
         The number of elements of a sample, and its shape.
 

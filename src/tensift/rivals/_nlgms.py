@@ -36,9 +36,9 @@ class NLGMS(CountedSelector):
         How many features to keep, or which share of them. This number is ``k``. Another number is
         another problem: a larger selection need not contain a smaller one. With `feature_mode`,
         ``k`` is the number of elements that the features to keep have together.
-    selection : {"top", "diverse"}, default="top"
-        "top" keeps the features with the largest scores. "diverse" also avoids features that
-        repeat each other (`rank_diverse`).
+    selection : {"top", "geometry", "reconstruct"}, default="top"
+        "top" keeps the features with the largest scores. "geometry" keeps samples recognisable,
+        and "reconstruct" predicts the other features; both avoid features that repeat each other.
     n_components : int or None, default=None
         The number of columns of ``W``, at most ``k``. None: five sixths of ``k``, like the 250
         columns for 300 features in the authors' program.
@@ -101,7 +101,7 @@ class NLGMS(CountedSelector):
     n_features_ : int
         How many features are kept.
     selection_curve_, suggested_count_
-        With "diverse" or "auto": as in `STPCASelector`.
+        As in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int

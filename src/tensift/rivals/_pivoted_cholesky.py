@@ -11,12 +11,7 @@ from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.stacks import squared_modulus
 from tensift.rivals._spread import spread_of_elements
-from tensift.selection import (
-    RowCovariances,
-    TensorSelector,
-    rank_features,
-    suggest_count,
-)
+from tensift.selection import TensorSelector, suggest_count
 from tensift.sources import even_subsample
 
 __all__ = ["PivotedCholeskySelector"]
@@ -56,10 +51,6 @@ class PivotedCholeskySelector(TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
-
-    See Also
-    --------
-    rank_diverse : The same with scores as weights, damping, and partly equalised variances.
 
     Notes
     -----
@@ -117,34 +108,44 @@ class PivotedCholeskySelector(TensorSelector):
         """
         spread, samples = spread_of_elements(self, X)
         mode = self._mode_of_features()
-        covariances = RowCovariances(samples, mode)
-        pivots = _Pivots(covariances, pool_elements(spread, mode))
-        total = len(covariances.variances)
+        pivots = _Pivots(samples, mode, pool_elements(spread, mode))
         rows = even_subsample(samples)
         if self.n_features_to_select == "auto":
             pivots.extend(suggest_count(rows, mode).count)
         else:
-            pivots.extend(self._n_selected(total))
-        scores = pivots.scores() * (covariances.unit / len(samples))
-        shape = self.feature_shape_ if mode is None else (total,)
-        ties = pool_elements(spread, mode)
-        self._set_feature_scores(scores.reshape(shape), [ties], rows)
+            pivots.extend(self._n_selected(pivots.size))
+        shape = self.feature_shape_ if mode is None else (pivots.size,)
+        scores = pivots.scores().reshape(shape)
+        self._set_feature_scores(scores, [pool_elements(spread, mode)], rows)
         return self
 
 
 class _Pivots:
     """The order of the pivots, which can be extended at any time."""
 
-    def __init__(self, covariances: RowCovariances, spread: NDArray[np.float64]) -> None:
-        variances = covariances.variances
-        self._spread = spread.ravel()
+    def __init__(
+        self, samples: NDArray[Any], mode: int | None, spread: NDArray[np.float64]
+    ) -> None:
+        kind = complex if np.iscomplexobj(samples) else float
+        centred = samples.astype(kind) - samples.mean(axis=0)
+        if mode is None:
+            columns = centred.reshape(len(samples), -1)
+        else:
+            columns = np.moveaxis(centred, mode + 1, -1).reshape(-1, samples.shape[mode + 1])
+        columns[:, spread.ravel() == 0] = 0  # what is left there is rounding
+        peak = np.abs(columns).max()
+        self._unit = peak**2 / len(samples)  # squares of tiny values would underflow
+        self._columns = columns / peak
+        self.size = columns.shape[1]
+        variances = squared_modulus(self._columns).sum(axis=0)
         self._left = variances.copy()
         # Smaller values are rounding errors.
-        self._least = variances * (len(variances) * np.finfo(float).eps)
-        self._deflation = covariances.deflation(np.ones_like(variances))
+        self._least = variances * (self.size * np.finfo(float).eps)
+        self._factor = np.empty((self.size, 0), kind)
         self._found: dict[int, float] = {}
 
-    def extend(self, count: int) -> NDArray[np.intp]:
+    def extend(self, count: int) -> None:
+        """Find pivots until there are `count` of them, or nothing is left."""
         while len(self._found) < count:
             left = np.where(self._left > self._least, self._left, 0.0)
             left[list(self._found)] = 0
@@ -152,15 +153,14 @@ class _Pivots:
             if left[feature] == 0:
                 break
             self._found[feature] = pivot = float(left[feature])
-            taken = self._deflation.take(np.array([feature]), np.array([pivot]))
-            self._left = np.maximum(self._left - squared_modulus(taken), 0)
-        return self.ranking()[:count]
-
-    def ranking(self) -> NDArray[np.intp]:
-        ranking: NDArray[np.intp] = rank_features(self.scores(), self._spread)
-        return ranking
+            covariances = self._columns.conj().T @ self._columns[:, feature]
+            covariances -= self._factor @ self._factor[feature].conj()
+            column = covariances / np.sqrt(pivot)
+            self._factor = np.column_stack([self._factor, column])
+            self._left = np.maximum(self._left - squared_modulus(column), 0)
 
     def scores(self) -> NDArray[np.float64]:
+        """Return the unexplained variance of every feature when it was selected, or now."""
         scores = np.where(self._left > self._least, self._left, 0.0)
         scores[list(self._found)] = list(self._found.values())
-        return scores
+        return scores * self._unit

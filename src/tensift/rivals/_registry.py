@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tensift.rivals._column_subset import ColumnSubsetSelector
 from tensift.rivals._cpufs import CPUFS, CPUFSnn
+from tensift.rivals._cur import CURSelector
+from tensift.rivals._facility_location import FacilityLocationSelector
+from tensift.rivals._farthest_point import FarthestPointSelector
+from tensift.rivals._fastcan import FastCanSelector
+from tensift.rivals._feature_clusters import FeatureClusterSelector
 from tensift.rivals._laplacian_score import LaplacianScore
 from tensift.rivals._mcfs import MCFS
 from tensift.rivals._mspca import MSPCA
 from tensift.rivals._ndfs import NDFS
 from tensift.rivals._nlgms import NLGMS
 from tensift.rivals._pivoted_cholesky import PivotedCholeskySelector
+from tensift.rivals._qr_sensors import QRSensorSelector
 from tensift.rivals._rne import RNE
 from tensift.rivals._simple_baselines import AllFeatures, RandomSelector, VarianceSelector
 from tensift.rivals._sogfs import SOGFS
@@ -291,6 +298,70 @@ _ALL = (
         "Mathematics 62(4), 2012",
         1990,
         "O(s n d)",
+        counted=True,
+    ),
+    SelectorInfo(
+        ColumnSubsetSelector,
+        "column subset selection",
+        "A. K. Farahat, A. Ghodsi, M. S. Kamel: Efficient greedy feature selection for "
+        "unsupervised learning. Knowledge and Information Systems 35, 2013",
+        2013,
+        "O(s n d + n d min(n, d))",
+        counted=True,
+    ),
+    SelectorInfo(
+        QRSensorSelector,
+        "QR sensor placement",
+        "K. Manohar, B. W. Brunton, J. N. Kutz, S. L. Brunton: Data-Driven Sparse Sensor Placement "
+        "for Reconstruction: Demonstrating the Benefits of Exploiting Known Patterns. IEEE Control "
+        "Systems Magazine 38(3), 2018",
+        2018,
+        "O(s^2 d + n d min(n, d))",
+        counted=True,
+    ),
+    SelectorInfo(
+        CURSelector,
+        "CUR",
+        "G. Imbalzano, A. Anelli, D. Giofré, S. Klees, J. Behler, M. Ceriotti: Automatic selection "
+        "of atomic fingerprints and reference configurations for machine-learning potentials. "
+        "Journal of Chemical Physics 148(24), 2018",
+        2018,
+        "O(s n d + n d min(n, d))",
+        counted=True,
+    ),
+    SelectorInfo(
+        FarthestPointSelector,
+        "farthest point sampling",
+        "Y. Eldar, M. Lindenbaum, M. Porat, Y. Y. Zeevi: The farthest point strategy for "
+        "progressive image sampling. IEEE Transactions on Image Processing 6(9), 1997",
+        1997,
+        "O(s n d)",
+        counted=True,
+    ),
+    SelectorInfo(
+        FeatureClusterSelector,
+        "one feature of each cluster",
+        "J. H. Ward: Hierarchical Grouping to Optimize an Objective Function. Journal of the "
+        "American Statistical Association 58(301), 1963",
+        1963,
+        "O(n d^2)",
+    ),
+    SelectorInfo(
+        FacilityLocationSelector,
+        "facility location",
+        "J. Schreiber, J. Bilmes, W. S. Noble: apricot: Submodular selection for data "
+        "summarization in Python. Journal of Machine Learning Research 21(161), 2020",
+        2020,
+        "O(n d^2 + s n d)",
+        counted=True,
+    ),
+    SelectorInfo(
+        FastCanSelector,
+        "FastCan",
+        "S. Zhang, Z.-Q. Lang: Orthogonal least squares based fast feature selection for linear "
+        "classification. Pattern Recognition 123, 2022",
+        2022,
+        "O(s n d + n d min(n, d))",
         counted=True,
     ),
     SelectorInfo(

@@ -41,9 +41,9 @@ class RNE(CountedSelector):
         How many features to keep, or which share of them. Unless `n_components` is given, this is
         the number of columns of ``H``. Another number is then another problem: a larger selection
         need not contain a smaller one.
-    selection : {"top", "diverse"}, default="top"
-        "top" keeps the features with the largest scores. "diverse" also avoids features that
-        repeat each other (`rank_diverse`).
+    selection : {"top", "geometry", "reconstruct"}, default="top"
+        "top" keeps the features with the largest scores. "geometry" keeps samples recognisable,
+        and "reconstruct" predicts the other features; both avoid features that repeat each other.
     n_components : int or None, default=None
         The number of columns of ``H``. None: the number of features to keep; with `feature_mode`,
         the number of elements that those features have. This takes long if channels have many
@@ -99,7 +99,7 @@ class RNE(CountedSelector):
     n_features_ : int
         How many features are kept.
     selection_curve_, suggested_count_
-        With "diverse" or "auto": as in `STPCASelector`.
+        As in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int

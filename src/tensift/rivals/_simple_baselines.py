@@ -120,9 +120,9 @@ class VarianceSelector(TensorSelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
-    selection : {"top", "diverse"}, default="top"
-        "top" keeps the features with the largest scores. "diverse" also avoids features that
-        repeat each other (`rank_diverse`).
+    selection : {"top", "geometry", "reconstruct"}, default="top"
+        "top" keeps the features with the largest scores. "geometry" keeps samples recognisable,
+        and "reconstruct" predicts the other features; both avoid features that repeat each other.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements, that is, its part of the total variance.
@@ -138,7 +138,7 @@ class VarianceSelector(TensorSelector):
     n_features_ : int
         How many features are kept.
     selection_curve_, suggested_count_
-        With "diverse" or "auto": as in `STPCASelector`.
+        As in `STPCASelector`.
     feature_shape_ : tuple of int
         The shape of one sample.
     n_features_in_ : int

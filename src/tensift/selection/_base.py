@@ -37,11 +37,9 @@ from tensift.moments import (
     lazy_source,
     n_axes,
 )
-from tensift.selection._count import Order, SuggestedCount, suggest_count
-from tensift.selection._covariances import RowCovariances
-from tensift.selection._diverse import DiverseOrder, EnergyCurve, ScoreOrder
+from tensift.selection._count import SuggestedCount
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
-from tensift.selection._order import rank_features
+from tensift.selection._rules import RULES, Selection, select_features
 
 __all__ = ["TensorSelector"]
 
@@ -55,9 +53,8 @@ class TensorSelector(SelectorMixin, TensorEstimator):
 
     A subclass has the parameters ``n_features_to_select``, ``feature_mode`` and ``feature_shape``
     and calls `_set_scores` at the end of its ``fit``. If it also passes samples, it can have the
-    parameter ``selection``, which is "top" for the features with the best scores or "diverse" for
-    features with good scores that do not repeat each other. It can then also choose the number of
-    features ("auto").
+    parameter ``selection``, the rule that selects once features have scores: "geometry",
+    "reconstruct" or "top". It can then also choose the number of features ("auto").
 
     Examples
     --------
@@ -89,7 +86,7 @@ class TensorSelector(SelectorMixin, TensorEstimator):
             Interval(Real, 0, 1, closed="neither"),
             StrOptions({"auto"}),
         ],
-        "selection": [StrOptions({"top", "diverse"})],
+        "selection": [StrOptions(set(RULES))],
         "feature_mode": [None, Integral],
     }
 
@@ -139,51 +136,59 @@ class TensorSelector(SelectorMixin, TensorEstimator):
     def _set_feature_scores(
         self, scores: NDArray, ties: Sequence[NDArray], rows: Any = None
     ) -> None:
-        """Store scores of features, and rank them; `rows` are samples or covariances."""
+        """Store scores of features, and select among them; `rows` are samples."""
         self.scores_ = scores
         self._scored_mode = self._mode_of_features()
+        total, wanted = math.prod(scores.shape), self.n_features_to_select
+        if rows is None and (self.selection != "top" or wanted == "auto"):
+            raise ValueError(
+                f"selection={self.selection!r} with n_features_to_select={wanted!r} looks at "
+                f"samples, but {type(self).__name__} has none; fit on samples or on what "
+                "collect_moments returns, or use selection='top' and a number of features"
+            )
+        selected = select_features(
+            self.selection,
+            scores,
+            ties,
+            rows,
+            self._scored_mode,
+            partial(self._checked_count, total),
+            suggest=wanted == "auto",
+        )
+        self._keep_selection(selected)
+
+    def _keep_selection(self, selected: Selection) -> None:
+        """Store an order of features and how many of them are kept."""
         self.__dict__.pop("selection_curve_", None)
         self.__dict__.pop("suggested_count_", None)
-        total, wanted = math.prod(scores.shape), self.n_features_to_select
+        self.order_ = selected.order
+        if selected.suggested is not None:
+            self.suggested_count_ = selected.suggested
+        if selected.curve is not None:
+            self.selection_curve_ = selected.curve
+        self.n_features_ = self._n_selected(selected.order.shape[0])
+
+    def _n_selected(self, total: int) -> int:
+        return self._count(total, vars(self).get("suggested_count_"))
+
+    def _checked_count(self, total: int, suggested: SuggestedCount | None) -> int:
+        """Return how many features to select; warn if there are fewer."""
+        wanted = self.n_features_to_select
         if wanted != "auto" and wanted > total:
             warn_user(
                 f"n_features_to_select={wanted} is more than the {total} features there are; all "
                 "are kept"
             )
-        if self.selection == "top" and wanted != "auto":
-            self.order_ = rank_features(scores, ties)
-        else:
-            self._rank_by_samples(scores, ties, rows)
-        self.n_features_ = self._n_selected(total)
+        return self._count(total, suggested)
 
-    def _rank_by_samples(self, scores: NDArray, ties: Sequence[NDArray], rows: Any) -> None:
-        """Rank features by what samples say of them, or learn from samples how many to keep."""
-        known = is_device_array(rows) or isinstance(rows, np.ndarray)
-        if rows is None or (self.n_features_to_select == "auto" and not known):
-            raise ValueError(
-                f"selection={self.selection!r} with n_features_to_select="
-                f"{self.n_features_to_select!r} looks at samples, but {type(self).__name__} has "
-                "none; fit on samples or on what collect_moments returns, or use selection='top' "
-                "and a number of features"
-            )
-        if self.n_features_to_select == "auto":
-            self.suggested_count_ = suggest_count(rows, self._mode_of_features())
-        covariances = RowCovariances(rows, self._mode_of_features()) if known else rows
-        order: Order = ScoreOrder(scores, ties)
-        if self.selection == "diverse":
-            order = DiverseOrder(covariances, scores, ties)
-        first = order.extend(self._n_selected(math.prod(scores.shape)))
-        self.selection_curve_ = EnergyCurve(covariances).extended(first)
-        self.order_ = order.ranking()
-
-    def _n_selected(self, total: int) -> int:
+    def _count(self, total: int, suggested: SuggestedCount | None) -> int:
         wanted = self.n_features_to_select
         if wanted == "auto":
-            if "suggested_count_" not in vars(self):
+            if suggested is None:
                 raise ValueError(
                     "n_features_to_select='auto' was set after fit, which chooses it; fit again"
                 )
-            return self.suggested_count_.count
+            return suggested.count
         return min(int(wanted), total) if wanted >= 1 else max(1, round(wanted * total))
 
     def _get_support_mask(self) -> Any:

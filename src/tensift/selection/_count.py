@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.arrays import refuse_masked
-from tensift._utils.namespace import to_numpy
-from tensift.selection._geometry import Geometry
+from tensift._utils.namespace import is_device_array, to_numpy
+from tensift.selection._geometry import Geometry, GeometryOrder
 
-__all__ = ["Order", "SuggestedCount", "suggest_count"]
+__all__ = ["SuggestedCount", "count_by_alignment", "suggest_count"]
 
 _SHARE = 0.98  # of the largest alignment
 _MOST = 512  # features that are looked at
@@ -23,7 +23,7 @@ _FEWEST_SAMPLES = 16  # fewer are not split in halves
 class SuggestedCount:
     """How many features to keep, and why.
 
-    The number does not depend on scores or on the selection rule, only on the samples.
+    The number does not depend on scores, only on the samples and on what selection is for.
 
     Attributes
     ----------
@@ -31,13 +31,17 @@ class SuggestedCount:
         The number of features.
     reason : str
         Why, in words.
-    alignment : ndarray of shape (t,)
-        How well the first 1, 2, ... features keep the similarities of samples they were not
-        chosen on, from 0 to 1. Empty if no feature has structure.
+    measure : str
+        What the curve shows: "alignment" (how well features keep the similarities between
+        samples, from 0 to 1) or "R²" (how well they predict all features).
+    curve : ndarray of shape (t,)
+        The measure for the first 1, 2, ... features, on samples they were not chosen on. Empty if
+        no feature has structure.
     spread : ndarray of shape (t,)
-        Half the difference of the alignment between the two halves of the samples.
+        Half the difference of the curve between the two halves of the samples.
     n_structured : int
-        The number of features on which similar samples agree more than noise would.
+        How many features may be counted: those on which similar samples agree more than noise
+        would, or (for R²) those that vary.
     n_features : int
         The number of all features.
 
@@ -52,20 +56,11 @@ class SuggestedCount:
 
     count: int
     reason: str
-    alignment: NDArray[np.float64]
+    measure: str
+    curve: NDArray[np.float64]
     spread: NDArray[np.float64]
     n_structured: int
     n_features: int
-
-
-class Order(Protocol):
-    """An order of features that is found as far as it is asked for."""
-
-    def extend(self, count: int) -> Any:
-        """The first `count` features."""
-
-    def ranking(self) -> Any:
-        """All features, of which those that were not asked for may still change."""
 
 
 def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
@@ -102,32 +97,35 @@ def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
     no structure: ...
     """
     refuse_masked(rows, "rows")
-    samples = np.asarray(to_numpy(rows))
-    whole = Geometry(samples, feature_mode)
+    samples = rows if is_device_array(rows) else np.asarray(rows)
+    return count_by_alignment(samples, feature_mode, Geometry(samples, feature_mode))
+
+
+def count_by_alignment(rows: Any, feature_mode: int | None, whole: Geometry) -> SuggestedCount:
+    """Return what `suggest_count` does, if the geometry of all samples is already known."""
     n_structured = whole.n_structured
-    empty = np.zeros(0)
     if n_structured == 0:
         reason = (
             "no structure: on no feature do similar samples agree more than noise would, so no "
             "number of features is better than another"
         )
-        return SuggestedCount(1, reason, empty, empty, 0, whole.n_features)
+        empty = np.zeros(0)
+        return SuggestedCount(1, reason, "alignment", empty, empty, 0, whole.n_features)
     most = min(n_structured, _MOST)
-    if len(samples) < _FEWEST_SAMPLES:
-        curves = [whole.alignment(whole.order(most)[0][:most])]
-    else:
-        halves = [Geometry(samples[start::2], feature_mode) for start in (0, 1)]
-        curves = [
-            judge.alignment(chooser.order(most)[0][:most])
-            for chooser, judge in (halves, halves[::-1])
-        ]
+    pairs = [(whole, whole)]
+    if rows.shape[0] >= _FEWEST_SAMPLES:
+        halves = [Geometry(rows[start::2, ...], feature_mode) for start in (0, 1)]
+        pairs = [(halves[0], halves[1]), (halves[1], halves[0])]
+    curves = [
+        np.asarray(to_numpy(judge.alignment(GeometryOrder(chooser).extend(most))), float)
+        for chooser, judge in pairs
+    ]
     mean = np.mean(curves, axis=0)
     count = int(np.argmax(mean >= _SHARE * mean.max())) + 1
     reason = (
         f"the first {count} of {whole.n_features} features keep {100 * _SHARE:.0f}% of what any "
-        f"number of them keeps of the similarities between samples (alignment {mean[count - 1]:.2f} "
-        f"on samples they were not chosen on)"
+        f"number of them keeps of the similarities between samples (alignment "
+        f"{mean[count - 1]:.2f} on samples they were not chosen on)"
     )
-    return SuggestedCount(
-        count, reason, mean, np.ptp(curves, axis=0) / 2, n_structured, whole.n_features
-    )
+    spread = np.ptp(curves, axis=0) / 2
+    return SuggestedCount(count, reason, "alignment", mean, spread, n_structured, whole.n_features)

@@ -1,48 +1,66 @@
 """Features that keep samples recognisable: agreement of neighbours, and greedy alignment.
 
-A feature is worth keeping if samples that look alike agree on it. Samples look alike if they are
-near each other in *whitened* principal components: without singular values, strong nuisance such
-as light or gain does not decide who is a neighbour.
+A feature is worth keeping if samples that look alike agree on it. With ``X_j`` the centred values
+of feature ``j`` (``n x t``: ``t = 1`` for an element, the fibre for an index along a mode),
+``K_j = X_j X_j^T``, and ``W`` a graph of neighbours with degrees ``D`` (see `_neighbours`):
 
-With ``X_j`` the centred values of feature ``j`` (``n x t``: ``t = 1`` for an element, the fibre for
-an index along a mode), ``W`` the mean of several nearest-neighbour graphs with degrees ``D``:
+- **Agreement** ``v_j = <X_j, W X_j> / <X_j, D X_j>``, with ``W`` from the other half of the
+  features and ``X_j`` centred by degree. It is the share of a feature's variation on which samples
+  agree that look alike in other features: 1 for a feature that follows from the rest, 0 for noise,
+  with a standard error of at most about ``1 / sqrt(2.5 n)``.
+- **Target** ``T = Y Y^T``, what the samples look like together (`target_of`).
+- **Alignment**: features are added one at a time, so that the next one maximises
 
-- **agreement** ``v_j = <X_j, W X_j> / <X_j, D X_j>``, where ``W`` comes from the other half of the
-  features and ``X_j`` is centred by degree. It is the share of a feature's variation on which
-  samples agree that look alike in other features: 1 for a feature that follows from the rest, 0
-  for noise, with a standard error of about ``1 / sqrt(2.5 n)``.
-- **target** ``T = Y Y^T``, what the samples look like together: leading whitened components and
-  leading eigenvectors of the graph, weighted by how many of a few ranks contain them.
-- **alignment** of a set ``S`` of features: ``sum_S w_j <K_j, T> / sqrt(||sum_S K_j||^2 + kappa)``
-  with ``K_j = X_j X_j^T`` and ``w_j = v_j^2``, times the root of the score where there are scores.
-  The denominator prices redundancy. Features are added one at a time, each by one product with
-  all others: ``O(n d)`` for a feature, and no ``d x d`` matrix.
+      sum_{j in S} w_j <K_j, T> / sqrt(||sum_{j in S} K_j||^2 + kappa),    kappa = mean_j ||K_j||^2
 
-Laplacian score (He, Cai, Niyogi 2005) and spectral feature selection (Zhao, Liu 2007) score
-features on a graph of raw distances; kernel-target alignment (Cristianini et al. 2001) uses labels.
+  where ``w_j = v_j^2``, times the square root of the score if there are scores. Features are first
+  divided by the square root of their deviation. The denominator prices redundancy, and ``kappa``
+  keeps features that hardly vary from starting the list. Features on which neighbours agree no
+  more than on noise are picked after all others: they would dilute what the others show, but
+  little, so that the ratio alone prefers them to features that repeat each other.
+
+  With ``a_j = ||Y^T X_j||^2``, ``b_ij = ||X_i^T X_j||^2``, ``A`` and ``B`` the sums so far and
+  ``r_j = sum_{i in S} b_ij``, the next feature maximises
+  ``(A + w_j a_j) / sqrt(B + 2 r_j + b_jj + kappa)``. A pick takes one product of all features with
+  the new one, ``O(n d)``, and no ``d x d`` matrix.
+
+Related work: the Laplacian score (He, Cai, Niyogi 2005) and spectral feature selection (Zhao, Liu
+2007) score features on a graph of raw distances; MCFS (Cai, Zhang, He 2010) regresses spectral
+embeddings; kernel-target alignment (Cristianini et al. 2001) and BAHSIC (Song et al. 2012) use
+labels. New here: neighbours among whitened components, agreement cross-fitted over features, and
+redundancy priced in the denominator of one alignment.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
-import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-__all__ = ["Geometry", "standard_error"]
+from tensift._utils.namespace import (
+    device_of,
+    in_precision,
+    is_complex,
+    is_device_array,
+    moved_to,
+    namespace_of,
+    precision_of,
+    to_numpy,
+)
+from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
+from tensift.selection._overlaps import overlaps_of
 
-_COMPONENTS = (20, 50, 100)  # numbers of components that neighbours are found in
-_NEIGHBOURS = (3, 5, 8)
-_RANKS_OF_COMPONENTS = (5, 10, 20, 40)
-_RANKS_OF_GRAPH = (10, 20, 40)
-_LEAST_WEIGHT = 0.02  # of the largest agreement
+__all__ = ["Geometry", "GeometryOrder", "standard_error"]
+
+_LEAST_WEIGHT = 0.02  # of the largest agreement, and of the largest score
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are left out
-_SMALLEST = 1e-100  # squares of smaller values underflow
-_DENSE = 1024  # rows up to which all eigenvectors are as cheap as a few
+_ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviations of constants, as a share of them
+_TIE = {"float64": 1e-9, "float32": 1e-5}  # merits that differ by a smaller share are equal
+_BLOCK = 4096  # columns whose neighbours are compared together
 
 
 def standard_error(n_samples: int) -> float:
@@ -51,250 +69,288 @@ def standard_error(n_samples: int) -> float:
 
 
 class Geometry:
-    """The geometry of samples, and which features keep it.
+    """What samples look like together, and which features show it.
 
     Parameters
     ----------
-    rows : ndarray of shape (n, d_1, ..., d_m)
-        Samples, real or complex.
+    rows : array of shape (n, d_1, ..., d_m)
+        Samples, real or complex, of any array library.
     feature_mode : int or None
         None: every element is a feature. An int: every index along that mode is one.
 
     Attributes
     ----------
+    n_samples, n_features : int
+    is_constant : bool
+        Whether no feature varies by more than rounding.
+    kept : ndarray of int
+        The features that vary enough to take part.
     agreement : ndarray of shape (n_features,)
-        The cross-fitted agreement of every feature; 0 for those that hardly vary.
-    varies : ndarray of bool
-        Features that vary enough to take part.
+        The cross-fitted agreement of every feature, on the host; 0 for those that hardly vary.
+    values : array of shape (n, len(kept), t)
+        The centred and scaled values of the features that take part.
     """
 
-    def __init__(self, rows: NDArray[Any], feature_mode: int | None) -> None:
-        values = _fibres(rows, feature_mode)
-        self.n_samples, self.n_features, self.n_values = values.shape
-        values = values - values.mean(axis=0)
-        peak = np.abs(values).max()
-        if 0 < peak < _SMALLEST:
-            values /= peak
-        deviation = np.sqrt(np.mean(np.sum(values**2, axis=2), axis=0))
-        self.varies = deviation > _LEAST_DEVIATION * deviation.max()
-        self.kept = np.flatnonzero(self.varies)
-        values = values[:, self.kept]
-        deviation = deviation[self.kept]
+    def __init__(self, rows: Any, feature_mode: int | None) -> None:
+        raw = _fibres(rows, feature_mode)
+        xp = namespace_of(raw)
+        self.n_samples, self.n_features, _ = raw.shape
+        values = raw - xp.mean(raw, axis=0, keepdims=True)
+        peak, largest = float(xp.max(xp.abs(values))), float(xp.max(xp.abs(raw)))
+        self.is_constant = peak <= _ROUNDING[precision_of(values)] * largest
+        if peak > 0:
+            values /= peak  # squares must neither overflow nor vanish
+        deviation = np.asarray(to_numpy(xp.sqrt(xp.mean(xp.sum(values**2, axis=2), axis=0))), float)
+        self.kept = np.flatnonzero(deviation > _LEAST_DEVIATION * deviation.max())
+        if self.kept.size < self.n_features:
+            values = xp.take(values, _indices(values, self.kept), axis=1)
+            deviation = deviation[self.kept]
         self.agreement = np.zeros(self.n_features)
-        self.agreement[self.kept] = _cross_fitted_agreement(values, deviation)
-        # Without a feature that varies, samples do not look like anything.
-        self.target = _target(values) if self.kept.size else np.zeros((self.n_samples, 1))
-        values /= np.sqrt(deviation)[:, None]
-        self.values = values  # (n, kept features, t)
-        flat = values.reshape(self.n_samples, -1)
-        on_target = np.sum((self.target.T @ flat) ** 2, axis=0)
-        self.aligned = on_target.reshape(-1, self.n_values).sum(axis=1)  # <K_j, T>
-        gram = np.einsum("nft,nfs->fts", values, values)
-        self.squares = np.sum(gram**2, axis=(1, 2))  # ||K_j||^2
+        components = None
+        if self.kept.size:
+            components, agreement = _look_at(values, deviation)
+            self.agreement[self.kept] = agreement
+            values /= moved_or_same(values, np.sqrt(deviation)[:, None])
+        self._components = components
+        self.values = values
+
+    @cached_property
+    def target(self) -> NDArray[np.float64]:
+        """``Y`` with ``T = Y Y^T``, on the host."""
+        if self._components is None:  # nothing varies, so samples do not look like anything
+            return np.zeros((self.n_samples, 1))
+        return target_of(self._components, neighbour_graph(self._components))
+
+    @cached_property
+    def aligned(self) -> Any:
+        """``a_j = <K_j, T>`` for all features that take part."""
+        values = self.values
+        xp = namespace_of(values)
+        n_samples, count, depth = values.shape
+        target = moved_or_same(values, self.target)
+        products = xp.matmul(target.T, xp.reshape(values, (n_samples, count * depth)))
+        return xp.sum(xp.reshape(xp.sum(products**2, axis=0), (count, depth)), axis=1)
+
+    @cached_property
+    def overlaps(self) -> Any:
+        """``b_ij = <K_i, K_j>``, computed when asked for."""
+        return overlaps_of(self.values)
 
     @property
     def n_structured(self) -> int:
         """The number of features on which neighbours agree more than on noise, by two errors."""
         return int(np.count_nonzero(self.agreement > 2 * standard_error(self.n_samples)))
 
-    def order(
-        self, count: int, scores: NDArray[Any] | None = None
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Pick features one after another by greedy alignment.
-
-        Parameters
-        ----------
-        count : int
-            How many to pick.
-        scores : ndarray of shape (n_features,), optional
-            Scores of all features.
-
-        Returns
-        -------
-        order : ndarray of int
-            All features: those picked, then the others by what they would add next.
-        curve : ndarray
-            The alignment, without weights, of the first 1, 2, ... picked features.
-        """
-        if not self.kept.size:
-            return np.arange(self.n_features), np.zeros(0)
-        agreement = self.agreement[self.kept]
-        weights = np.maximum(agreement, _LEAST_WEIGHT * max(agreement.max(), 0.0)) ** 2
-        if scores is not None:
-            weights = weights * np.sqrt(np.asarray(scores, float).ravel()[self.kept])
-        gains = weights * self.aligned
-        offset = self.squares.mean()  # keeps features that hardly vary from starting the list
-        free = np.ones(len(self.kept), bool)
-        redundancy = np.zeros(len(self.kept))
-        total, square = 0.0, 0.0
-        picks: list[int] = []
-        merit = gains / np.sqrt(self.squares + offset)
-        for _ in range(min(count, int(free.sum()))):
-            merit = (total + gains) / np.sqrt(square + 2 * redundancy + self.squares + offset)
-            pick = int(np.argmax(np.where(free, merit, -np.inf)))
-            picks.append(pick)
-            free[pick] = False
-            total += gains[pick]
-            square += 2 * redundancy[pick] + self.squares[pick]
-            redundancy += self._overlaps(pick)
-        chosen = self.kept[picks]
-        others = np.setdiff1d(np.arange(self.n_features), chosen)
-        left = np.full(self.n_features, -np.inf)
-        left[self.kept] = merit
-        others = others[np.argsort(-left[others], kind="stable")]
-        return np.concatenate([chosen, others]).astype(np.intp), self.alignment(chosen)
-
-    def alignment(self, order: NDArray[np.intp]) -> NDArray[np.float64]:
+    def alignment(self, order: Any) -> Any:
         """How similar samples look in the first 1, 2, ... features of an order and in all of them.
 
-        The cosine between the sum of their ``K_j`` and the target, from 0 to 1.
+        It is the cosine between the sum of their ``K_j`` and the target, from 0 to 1.
         """
-        place = np.full(self.n_features, -1)
+        values = self.values
+        xp = namespace_of(values)
+        if not self.kept.size:
+            return xp.zeros(order.shape[0], dtype=values.dtype, device=device_of(values))
+        place = np.zeros(self.n_features, dtype=np.int64)
         place[self.kept] = np.arange(len(self.kept))
-        redundancy = np.zeros(len(self.kept))
-        total, square = 0.0, 0.0
-        curve = np.zeros(len(order))
-        norm = np.linalg.norm(self.target.T @ self.target)
-        for k, feature in enumerate(place[order]):
-            if feature >= 0:
-                total += self.aligned[feature]
-                square += 2 * redundancy[feature] + self.squares[feature]
-                redundancy += self._overlaps(feature)
-            if square > 0:
-                curve[k] = total / (math.sqrt(square) * norm)
-        return curve
-
-    def _overlaps(self, feature: int) -> NDArray[np.float64]:
-        """``<K_i, K_feature>`` for all features ``i``."""
-        flat = self.values.reshape(self.n_samples, -1)
-        products = flat.T @ self.values[:, feature]
-        squares = np.sum(products**2, axis=1)
-        sums: NDArray[np.float64] = squares.reshape(-1, self.n_values).sum(axis=1)
-        return sums
+        takes_part = np.zeros(self.n_features)
+        takes_part[self.kept] = 1
+        places = xp.take(_indices(values, place), order)
+        counts = xp.take(moved_or_same(values, takes_part), order)
+        redundancy = xp.zeros_like(self.aligned)
+        total = square = xp.zeros_like(self.aligned[0, ...])
+        curve = []
+        for k in range(order.shape[0]):
+            feature, is_kept = places[k, ...], counts[k, ...]
+            total = total + is_kept * _at(self.aligned, feature)
+            square = square + is_kept * (
+                2 * _at(redundancy, feature) + _at(self.overlaps.squares, feature)
+            )
+            redundancy = redundancy + is_kept * self.overlaps.with_feature(feature)
+            curve.append(xp.where(square > 0, total / xp.sqrt(xp.where(square > 0, square, 1)), 0))
+        return xp.stack(curve) / float(np.linalg.norm(self.target.T @ self.target))
 
 
-def _fibres(rows: NDArray[Any], feature_mode: int | None) -> NDArray[np.float64]:
-    """Samples as ``(n, features, values of a feature)``, real."""
-    if np.iscomplexobj(rows):
-        rows = np.stack([rows.real, rows.imag], axis=-1)
-        if feature_mode is None:
-            return np.asarray(rows, float).reshape(len(rows), -1, 2)
-    if feature_mode is None:
-        return np.asarray(rows, float).reshape(len(rows), -1, 1)
-    moved = np.moveaxis(np.asarray(rows, float), feature_mode + 1, 1)
-    return moved.reshape(*moved.shape[:2], -1)
+class GeometryOrder:
+    """The order of features by greedy alignment, found as far as it is asked for.
 
-
-def _cross_fitted_agreement(
-    values: NDArray[np.float64], deviation: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Agreement of every feature, among neighbours that the other half of the features gives.
-
-    Features are split by the rank of their deviation, not by their index, so that the result does
-    not depend on the order of features.
+    Parameters
+    ----------
+    geometry : Geometry
+        What the samples look like.
+    scores : array of n_features scores, optional
+        Weights from another source. Negative ones count as zero.
     """
-    n_features = values.shape[1]
-    if n_features < 2:
-        return np.ones(n_features)
+
+    def __init__(self, geometry: Geometry, scores: Any = None) -> None:
+        self.geometry = geometry
+        self._picks: list[Any] = []
+        if not geometry.kept.size:
+            return
+        values = geometry.values
+        xp = namespace_of(values)
+        agreement = geometry.agreement[geometry.kept]
+        weights = np.maximum(agreement, _LEAST_WEIGHT * max(agreement.max(), 0.0)) ** 2
+        gains = moved_or_same(values, weights) * geometry.aligned
+        if scores is not None:
+            gains = gains * _score_weights(scores, geometry)
+        self._gains = gains
+        self._kappa = xp.mean(geometry.overlaps.squares)
+        self._redundancy = xp.zeros_like(gains)
+        self._total = self._square = xp.zeros_like(self._kappa)
+        # Features with structure are free first, all others after them.
+        structured = agreement > standard_error(geometry.n_samples)
+        self._n_structured = int(np.count_nonzero(structured))
+        self._tiers = [_indices(values, tier) for tier in (structured, np.ones_like(structured))]
+        self._is_left = xp.ones_like(gains, dtype=xp.bool)
+        self._numbers = xp.arange(gains.shape[0], device=device_of(gains))
+
+    def extend(self, count: int) -> Any:
+        """Return the first `count` features."""
+        geometry = self.geometry
+        while len(self._picks) < min(count, len(geometry.kept)):
+            xp = namespace_of(self._gains)
+            tier = self._tiers[len(self._picks) >= self._n_structured]
+            merit = xp.where(self._is_left & tier, self._merit(), -math.inf)
+            # Rounding must not decide between equal features: the first of those that are near
+            # the maximum wins. The pick stays on the device, since transfers would be slow.
+            near = merit >= (1 - _TIE[precision_of(merit)]) * xp.max(merit)
+            pick = xp.argmax(xp.astype(near, xp.int32))
+            self._picks.append(pick)
+            self._total = self._total + _at(self._gains, pick)
+            self._square = self._square + (
+                2 * _at(self._redundancy, pick) + _at(geometry.overlaps.squares, pick)
+            )
+            self._redundancy = self._redundancy + geometry.overlaps.with_feature(pick)
+            self._is_left = self._is_left & (self._numbers != pick)
+        return self.ranking()[:count]
+
+    def ranking(self) -> Any:
+        """Return all features: those picked, then the others by what they would add next."""
+        geometry = self.geometry
+        values = geometry.values
+        xp = namespace_of(values)
+        rest = np.setdiff1d(np.arange(geometry.n_features), geometry.kept)
+        parts = [_indices(values, rest)]
+        if geometry.kept.size:
+            kept = _indices(values, geometry.kept)
+            others = self._waiting()[: kept.shape[0] - len(self._picks)]
+            parts = [xp.take(kept, others), *parts]
+            if self._picks:
+                parts = [xp.take(kept, xp.stack(self._picks)), *parts]
+        return xp.concat(parts)
+
+    def _waiting(self) -> Any:
+        """Return the features that are not picked by what they would add next, then the others."""
+        xp = namespace_of(self._gains)
+        keys = [xp.where(self._is_left & tier, -self._merit(), math.inf) for tier in self._tiers]
+        order = xp.argsort(keys[1], stable=True)
+        first = xp.take(keys[0], order) < math.inf
+        return xp.take(order, xp.argsort(xp.astype(~first, xp.int32), stable=True))
+
+    @property
+    def curve(self) -> Any:
+        """The alignment, without weights, of the first 1, 2, ... picked features."""
+        return self.geometry.alignment(self.ranking()[: len(self._picks)])
+
+    def _merit(self) -> Any:
+        xp = namespace_of(self._gains)
+        squares = self.geometry.overlaps.squares
+        scale = self._square + 2 * self._redundancy + squares + self._kappa
+        return (self._total + self._gains) / xp.sqrt(scale)
+
+
+def _score_weights(scores: Any, geometry: Geometry) -> Any:
+    """Return the square roots of the scores of the features that take part."""
+    xp = namespace_of(scores)
+    scores = xp.take(xp.reshape(scores, (-1,)), _indices(scores, geometry.kept))
+    scores = xp.astype(scores, geometry.values.dtype, copy=False)
+    largest = xp.max(scores)
+    scores = xp.where(scores > _LEAST_WEIGHT * largest, scores, _LEAST_WEIGHT * largest)
+    return xp.where(largest > 0, xp.sqrt(xp.abs(scores)), xp.ones_like(scores))
+
+
+def _fibres(rows: Any, feature_mode: int | None) -> Any:
+    """Return samples as ``(n, features, values of a feature)``, real and floating."""
+    xp = namespace_of(rows)
+    if is_device_array(rows):
+        rows = in_precision(rows, precision_of(rows))
+    else:
+        rows = np.asarray(rows, complex if np.iscomplexobj(rows) else float)
+    n_samples = rows.shape[0]
+    if is_complex(rows):
+        rows = xp.stack([xp.real(rows), xp.imag(rows)], axis=-1)
+        if feature_mode is None:
+            return xp.reshape(rows, (n_samples, -1, 2))
+    if feature_mode is None:
+        return xp.reshape(rows, (n_samples, -1, 1))
+    moved = xp.moveaxis(rows, feature_mode + 1, 1)
+    return xp.reshape(moved, (n_samples, moved.shape[1], -1))
+
+
+def _look_at(
+    values: Any, deviation: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the whitened components of all features, and the agreement of every feature.
+
+    The agreement is cross-fitted: neighbours come from one half of the features, and the features
+    of the other half are judged. Features are split by the rank of their deviation, not by their
+    index, so that the result does not depend on the order of features.
+    """
+    n_samples, n_features, depth = values.shape
+    xp = namespace_of(values)
+    flat = xp.reshape(values, (n_samples, n_features * depth))
+    components = SampleComponents(flat)
+    if n_features == 1:
+        return components.of_all(), np.ones(1)
     rank = np.empty(n_features, int)
     rank[np.argsort(-deviation, kind="stable")] = np.arange(n_features)
-    splits = [rank % 2, (rank // 2 + rank) % 2]
+    splits = (rank % 2, (rank // 2 + rank) % 2)
+    columns = np.arange(n_features * depth).reshape(n_features, depth)
     found = np.zeros(n_features)
     for side in splits:
-        for half in (0, 1):
-            seen, judged = side == half, side != half
-            if not seen.any() or not judged.any():
-                continue
-            graph = _graph(_components(values[:, seen]))
-            found[judged] += _agreement(values[:, judged], graph)
-    return found / len(splits)
+        halves = [np.flatnonzero(side == half) for half in (0, 1)]
+        own = [columns[half].ravel() for half in halves]
+        parts = [xp.take(flat, _indices(flat, one), axis=1) for one in own]
+        seen_by = components.of_halves(parts, own)[::-1]
+        for half, part, other in zip(halves, parts, seen_by, strict=True):
+            found[half] += agreement_of(part, depth, neighbour_graph(other))
+    return components.of_all(), found / len(splits)
 
 
-def _agreement(values: NDArray[np.float64], graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
-    """``<X_j, W X_j> / <X_j, D X_j>`` with ``X_j`` centred by degree."""
-    n_samples, n_features, _ = values.shape
-    degrees = np.asarray(graph.sum(axis=1)).ravel()
-    flat = values.reshape(n_samples, -1)
-    flat = flat - degrees @ flat / degrees.sum()
-    shared = np.sum(flat * (graph @ flat), axis=0).reshape(n_features, -1).sum(axis=1)
-    own = (degrees @ flat**2).reshape(n_features, -1).sum(axis=1)
-    agreement: NDArray[np.float64] = np.divide(shared, own, out=np.zeros(n_features), where=own > 0)
-    return agreement
+def agreement_of(flat: Any, depth: int, graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
+    """Return ``<X_j, W X_j> / <X_j, D X_j>``, with ``X_j`` centred by degree, on the host.
+
+    A feature has `depth` columns of `flat`, next to each other.
+    """
+    xp = namespace_of(flat)
+    n_features = flat.shape[1] // depth
+    weights = np.asarray(graph.sum(axis=1)).ravel()
+    degrees = moved_or_same(flat, weights)
+    dense = moved_or_same(flat, graph.toarray()) if is_device_array(flat) else None
+    shared, own = [], []
+    for start in range(0, flat.shape[1], _BLOCK):
+        block = flat[:, start : min(start + _BLOCK, flat.shape[1])]
+        near = graph @ block if dense is None else xp.matmul(dense, block)
+        # Centring by degree takes the same out of both sums.
+        offset = xp.matmul(degrees, block) ** 2 / float(weights.sum())
+        shared.append(xp.sum(block * near, axis=0) - offset)
+        own.append(xp.matmul(degrees, block**2) - offset)
+    above, below = (
+        np.asarray(to_numpy(xp.concat(parts)), float).reshape(n_features, depth).sum(axis=1)
+        for parts in (shared, own)
+    )
+    return np.divide(above, below, out=np.zeros(n_features), where=below > 0)
 
 
-def _components(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Leading left singular vectors of samples: whitened principal components."""
-    flat = values.reshape(len(values), -1)
-    count = min(max(_COMPONENTS), max(1, len(flat) // 4))
-    if flat.shape[1] <= len(flat):
-        energy, right = _leading(flat.T @ flat, min(count, flat.shape[1]))
-        return flat @ right / np.sqrt(energy)
-    return _leading(flat @ flat.T, count)[1]
+def moved_or_same(like: Any, values: NDArray[Any]) -> Any:
+    """Copy values to the device and precision of `like`, if it is not a NumPy array."""
+    return moved_to(like, values, like.dtype) if is_device_array(like) else values
 
 
-def _leading(gram: NDArray[np.float64], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The largest eigenvalues of a Gram matrix above rounding, and their vectors, descending."""
-    size = len(gram)
-    if size <= _DENSE or 3 * count > size:
-        values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1])
-    else:
-        start = np.diag(gram).copy()  # moves with the samples if these are reordered
-        values, vectors = scipy.sparse.linalg.eigsh(gram, count, v0=start)
-    real = values > 1e-10 * values[-1]
-    return values[real][::-1], vectors[:, real][:, ::-1]
+def _indices(like: Any, indices: NDArray[Any]) -> Any:
+    return moved_to(like, indices) if is_device_array(like) else indices
 
 
-def _graph(components: NDArray[np.float64]) -> scipy.sparse.csr_array:
-    """The mean of nearest-neighbour graphs, so that no single number has to be right."""
-    n_samples, available = components.shape
-    graphs = []
-    for count in _COMPONENTS:
-        part = components[:, : min(count, available)]
-        length = np.linalg.norm(part, axis=1, keepdims=True)
-        part = part / np.where(length > 0, length, 1)
-        similarity = part @ part.T
-        np.fill_diagonal(similarity, -np.inf)
-        most = min(max(_NEIGHBOURS), n_samples - 1)
-        nearest = np.argpartition(-similarity, most - 1, axis=1)[:, :most]
-        closeness = np.take_along_axis(similarity, nearest, axis=1)
-        nearest = np.take_along_axis(nearest, np.argsort(-closeness, axis=1, kind="stable"), axis=1)
-        for neighbours in _NEIGHBOURS:
-            columns = nearest[:, :neighbours]
-            rows = np.repeat(np.arange(n_samples), columns.shape[1])
-            one = scipy.sparse.csr_array(
-                (np.ones(columns.size), (rows, columns.ravel())), shape=(n_samples, n_samples)
-            )
-            graphs.append(one.maximum(one.T))
-    return scipy.sparse.csr_array(sum(graphs[1:], graphs[0]) / len(graphs))
-
-
-def _target(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``Y`` with ``T = Y Y^T``: what the samples look like together."""
-    components = _components(values)
-    graph = _graph(components)
-    root = 1 / np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
-    normalised = scipy.sparse.diags_array(root) @ graph @ scipy.sparse.diags_array(root)
-    wanted = min(max(_RANKS_OF_GRAPH) + 1, max(2, len(values) // 4 + 1), len(values))
-    vectors = _leading_of_graph(normalised, wanted, start=1 / root)[:, 1:]  # the first is trivial
-    columns = [components * _weights(components.shape[1], _RANKS_OF_COMPONENTS)]
-    columns.append(vectors * _weights(vectors.shape[1], _RANKS_OF_GRAPH))
-    return np.concatenate(columns, axis=1)
-
-
-def _leading_of_graph(
-    graph: scipy.sparse.csr_array, count: int, start: NDArray[np.float64]
-) -> NDArray[Any]:
-    size = graph.shape[0]
-    if size <= _DENSE // 2 or 3 * count > size:
-        dense = graph.toarray()
-        vectors = scipy.linalg.eigh(dense, subset_by_index=[size - count, size - 1])[1]
-    else:
-        vectors = scipy.sparse.linalg.eigsh(graph, count, which="LA", v0=start**2)[1]
-    return vectors[:, ::-1]
-
-
-def _weights(available: int, ranks: tuple[int, ...]) -> NDArray[np.float64]:
-    """Roots of the number of ranks that contain each column."""
-    number = np.arange(available)
-    counts = np.sum([number < rank for rank in ranks], axis=0)
-    return np.sqrt(counts.astype(float))
+def _at(values: Any, index: Any) -> Any:
+    """Return the value at an index that is on the device, as an array without axes."""
+    return namespace_of(values).take(values, index[None], axis=0)[0, ...]

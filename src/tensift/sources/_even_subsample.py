@@ -19,13 +19,16 @@ from tensift._utils.namespace import (
 
 __all__ = ["EvenSubsample", "even_subsample", "most_rows", "stride_of"]
 
-_BYTES = 2**25  # the most memory that the kept samples may take, in double precision
-_FEWEST, _MOST = 32, 2048  # bounds on the number of kept samples
+# Selection by geometry needs 512 samples, and gains little from more than 2048. Memory sets limits:
+_MOST, _ENOUGH, _FEWEST = 2048, 512, 64  # numbers of samples
+_USUAL_BYTES = 2**27  # what more than 512 samples may take together, in single precision
+_MOST_BYTES = 2**29  # what 512 samples may take; of larger samples there are fewer
 
 
 def most_rows(n_features: int) -> int:
     """Return the largest number of samples to keep if each has `n_features` features."""
-    return min(max(_BYTES // (8 * n_features), _FEWEST), _MOST)
+    usual = min(_USUAL_BYTES // (4 * n_features), _MOST)
+    return max(usual, min(_MOST_BYTES // (4 * n_features), _ENOUGH), _FEWEST)
 
 
 def stride_of(n_samples: int, n_features: int) -> int:
@@ -40,10 +43,11 @@ def stride_of(n_samples: int, n_features: int) -> int:
 def even_subsample(samples: Any) -> Any:
     """Return evenly spaced samples of an array in memory, beginning with the first.
 
-    The stride is the smallest power of two that leaves at most 32 MiB of samples, but at least 32
-    and at most 2048 samples. NumPy arrays are converted to double precision; other arrays stay on
-    their device and keep their precision. The result may share memory with `samples`, so do not
-    write to it.
+    The stride is the smallest power of two that leaves at most 2048 samples, and at most 128 MiB of
+    them in single precision. If these are fewer than 512, it leaves at most 512 samples, and at
+    most 512 MiB of them, but never fewer than 33. NumPy arrays are converted to double precision;
+    other arrays stay on their device and keep their precision. The result may share memory with
+    `samples`, so do not write to it.
 
     Examples
     --------

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensift.metrics import judge_selections
 
 __all__ = ["BASES", "OrientationChoice", "choose_orientation"]
 
@@ -18,16 +19,18 @@ BASES = ("identity", "dct", "haar", "eigen")  # what basis="auto" tries
 class OrientationChoice:
     """How the orientation, the basis or both were chosen.
 
-    Every candidate scores and selects features. The candidate whose selected features vary the
-    most is kept.
+    Every candidate scores and selects features. The candidate whose selection keeps samples most
+    recognisable is kept: `tensift.metrics.judge_selections` ranks all of them by two measures
+    without labels.
 
     Attributes
     ----------
     candidates : list of (int, basis)
         The orientations and bases that were tried.
-    variances : ndarray
-        For each candidate the mean variance of its selected features, divided by the mean variance
-        of all features.
+    neighbours_kept : ndarray
+        For each candidate the share of nearest neighbours that its selected features keep.
+    alignment : ndarray
+        For each candidate how similar samples look in its selected features and in all.
     chosen : int
         The index of the candidate that was kept.
     reason : str
@@ -46,32 +49,29 @@ class OrientationChoice:
     """
 
     candidates: list[tuple[int, Any]]
-    variances: NDArray[np.float64]
+    neighbours_kept: NDArray[np.float64]
+    alignment: NDArray[np.float64]
     chosen: int
     reason: str
 
 
 def choose_orientation(
-    candidates: list[tuple[int, Any]], fitted: Callable[[int, Any], tuple[float, Any]]
-) -> tuple[Any, OrientationChoice]:
-    """Fit every candidate and return the best one.
+    candidates: list[tuple[int, Any]],
+    selections: list[NDArray[np.intp]],
+    rows: NDArray[Any],
+    feature_mode: int | None,
+) -> OrientationChoice:
+    """Choose the candidate whose selected features keep samples most recognisable.
 
-    `fitted` returns, for an orientation and a basis, the mean variance of the selected features and
-    the fitted object. The first of several equal candidates is kept.
+    `rows` are samples. The first of several equal candidates is chosen.
     """
-    found: list[float] = []
-    best: Any = None
-    for orientation, basis in candidates:
-        variance, one = fitted(orientation, basis)
-        if not found or variance > max(found):
-            best = one
-        found.append(variance)
-    chosen = int(np.argmax(found))
-    others = [value for number, value in enumerate(found) if number != chosen]
+    judged = judge_selections(rows, selections, feature_mode=feature_mode)
+    chosen = judged.best
     orientation, basis = candidates[chosen]
     name = f", basis={basis!r}" if isinstance(basis, str) else ""
-    reason = f"orientation={orientation}{name}: the features it selects vary {found[chosen]:.3g} "
-    reason += "times as much as all features do on average"
-    if others:
-        reason += f" (next best: {max(others):.3g}; {len(found)} tried)"
-    return best, OrientationChoice(candidates, np.array(found), chosen, reason)
+    reason = (
+        f"orientation={orientation}{name}: the features it selects keep "
+        f"{100 * judged.neighbours_kept[chosen]:.0f}% of the nearest neighbours, with alignment "
+        f"{judged.alignment[chosen]:.2f} (best by both of {len(candidates)} tried)"
+    )
+    return OrientationChoice(candidates, judged.neighbours_kept, judged.alignment, chosen, reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._utils.modes import pool_elements
-from tensift._utils.namespace import namespace_of
+from tensift._utils.namespace import to_numpy
 from tensift._utils.progress import progress_bar
 from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
 from tensift.moments import (
@@ -25,8 +24,9 @@ from tensift.moments import (
     OrientedEstimator,
     not_kept_message,
     sample_axes,
+    take_in_subsample,
 )
-from tensift.selection import TensorSelector, covariances_of_slices
+from tensift.selection import TensorSelector
 from tensift.solvers import (
     ExactSolver,
     PaperSolver,
@@ -68,13 +68,16 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         How many features to keep, or which share of them. "auto" keeps the smallest number that
         preserves 98 % of what any number preserves of the similarities between samples
         (`tensift.selection.suggest_count`).
-    selection : {"diverse", "top"}, default="diverse"
-        "diverse" picks one feature after another, by its score and by how much of its variance
-        the features before it do not explain, so that neighbours are not all picked
-        (`rank_diverse`). "top" keeps the features with the largest scores, as the paper does.
+    selection : {"geometry", "reconstruct", "top"}, default="geometry"
+        The rule that selects once features have scores. "geometry" keeps samples recognisable: it
+        prefers features on which samples agree that look alike, and adds them one after another so
+        that none repeats the others (`GeometrySelector`). "reconstruct" adds the feature that
+        helps most to predict the others (`ColumnSubsetSelector`). In both, the square root of the
+        score is a weight. "top" keeps the features with the largest scores, as the paper does.
     orientation : int or "auto", default=0
         The mode along which features predict each other (Dir1 of the paper is 0, Dir2 is 1).
-        "auto" tries all modes and keeps the one whose selected features vary the most.
+        "auto" tries all modes and keeps the one whose selected features keep samples most
+        recognisable (`tensift.metrics.judge_selections`).
     basis : str, ndarray, pair of callables, or a list of these, default="identity"
         The transform M along every other mode: "identity", "dft", "dct", "haar", "eigen",
         "random", an invertible matrix, or ``(forward, inverse)``. A list has one for each other
@@ -119,17 +122,19 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
         The score map.
     order_ : ndarray of int
-        Flat row-major feature indices, best first. With "top" they are sorted by score, then by
-        standard deviation, then by index. The exact solver gives some features a score of exactly
-        zero; those are sorted by where they enter as both penalties decrease together. With
-        "diverse" the `n_features_` picked features come first, in the order in which they were
-        picked; the others follow in the order of what they would gain next. Fit with the largest
-        number you need to have all of them picked.
+        Flat row-major feature indices, best first. The `n_features_` selected features come first,
+        in the order in which they were selected; the others follow in the order of what they would
+        add next. Fit with the largest number you need to have all of them selected. With "top"
+        features are sorted by score, then by standard deviation, then by index. The exact solver
+        gives some features a score of exactly zero; "top" sorts those by where they enter as both
+        penalties decrease together.
     n_features_ : int
         How many features are kept.
     selection_curve_ : ndarray
-        With "diverse" or "auto": at ``t - 1`` the share of the variance of all features that the
-        first ``t`` of `order_` explain by least squares, in the subsample (see Notes).
+        At ``t - 1`` what the first ``t`` of `order_` reach by the rule, on the samples that are
+        looked at (see Notes). With "geometry": how similar samples look in these features and in
+        all, from 0 to 1. With "reconstruct": the share of the variance of all features that they
+        explain by least squares. Absent with "top".
     suggested_count_ : SuggestedCount
         With "auto": the number of features and why it was chosen.
     lam_, eta_ : float
@@ -159,12 +164,11 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     Notes
     -----
-    "diverse" and "auto" use some evenly spaced samples: those whose index is a multiple
-    of the smallest power of two that leaves at most 32 MiB of them, but at least 32 and at most
-    2048 samples. They are the same whether samples come in an array, from files, in chunks, from
-    Dask, by `partial_fit`, or as the moments that `collect_moments` returns. Where none were kept
-    (in moments that were merged), "diverse" computes covariances from the Gram matrices, as if
-    different slices were uncorrelated, and "auto" is refused.
+    All rules but "top", and "auto", look at some evenly spaced samples: those whose index is a
+    multiple of the smallest power of two that leaves at most 2048 samples (fewer if samples are
+    large, see `tensift.sources.even_subsample`). They are the same whether samples come in an
+    array, from files, in chunks, from Dask, by `partial_fit`, or as the moments that
+    `collect_moments` returns. Moments that were merged have none, and need "top" and a number.
 
     The paper's solver starts from ``A = I / 2``, where the authors' program draws a random
     diagonal. For complex slices the program uses the objective of the conjugate operator to decide
@@ -206,12 +210,13 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     }
     _takes_device_arrays = True
     _solves_in_passes = True
+    choice_: AutomaticChoice
 
     def __init__(
         self,
         n_features_to_select: int | float | str = AUTO,
         *,
-        selection: str = "diverse",
+        selection: str = "geometry",
         orientation: int | str = 0,
         basis: Any = "identity",
         lam: float | str = AUTO,
@@ -298,7 +303,12 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _fit_best_candidate(self, X: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
-        best, chosen = choose_orientation(self._candidates(X), partial(self._fit_candidate, X))
+        candidates = self._candidates(X)
+        rows = to_numpy(take_in_subsample(clone(self), X))
+        fitted = [self._fit_candidate(X, *candidate) for candidate in candidates]
+        supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
+        chosen = choose_orientation(candidates, supports, rows, fitted[0]._mode_of_features())
+        best = fitted[chosen.chosen]
         if best.lam != self.lam:
             # Fit again: candidates were compared at a fixed fraction of the critical penalties.
             best.set_params(lam=self.lam, eta=self.eta, penalty_units=self.penalty_units).fit(X)
@@ -337,8 +347,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             bases = list(BASES) if len(shape) > 1 else ["identity"]
         return [(one, other) for one in orientations for other in bases]
 
-    def _fit_candidate(self, X: Any, orientation: int, basis: Any) -> tuple[float, Self]:
-        """Fit a candidate; return the relative variance of its selection, and the fitted selector.
+    def _fit_candidate(self, X: Any, orientation: int, basis: Any) -> Self:
+        """Return a copy of this selector, fitted with a given orientation and basis.
 
         Automatic penalties are replaced by a fixed fraction of the critical values, which saves
         the search for every candidate.
@@ -346,13 +356,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         other = clone(self).set_params(orientation=orientation, basis=basis)
         if is_auto(self.lam) and is_auto(self.eta):
             other.set_params(lam=FIRST_FRACTION, eta=FIRST_FRACTION, penalty_units="relative")
-        other.fit(X)
-        spread = Scoring.spread_of(other._moments)
-        variance = pool_elements(spread**2, other._mode_of_features())
-        xp = namespace_of(variance)
-        flat = xp.reshape(variance, (-1,))
-        selected = xp.take(flat, other.get_support(indices=True), axis=0)
-        return float(xp.mean(selected)) / float(xp.mean(flat)), other
+        return other.fit(X)
 
     def _resolve_orientation(self) -> None:
         if self._chooses_orientation():
@@ -379,11 +383,11 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             solution = self._solve_slices(executor, solver)
             scores = scoring.scores(solution.norms)
             ties = [scoring.feature_spread]
-            if solver.name == "exact":
+            if solver.name == "exact" and self.selection == "top":
                 ties = [*self._order_of_zeros(solution, scoring, executor, solver), *ties]
         self._keep_solution(solution, orientation)
         scoring.warn_of_constant_rows()
-        self._set_feature_scores(scores, ties, self._covariances())
+        self._set_feature_scores(scores, ties, self._rows_to_look_at())
 
     def _order_of_zeros(
         self, solution: Solution, scoring: Scoring, executor: SliceExecutor, solver: SliceSolver
@@ -432,17 +436,13 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         return executor.solve(solver, lam, eta, self.n_jobs, callback)
 
     def _needs_subsample(self) -> bool:
-        return self.selection == "diverse" or self.n_features_to_select == AUTO
+        return self.selection != "top" or self.n_features_to_select == AUTO
 
-    def _covariances(self) -> Any:
-        """Return samples, or covariances from the moments, if the selection needs them."""
-        if not self._needs_subsample():
+    def _rows_to_look_at(self) -> Any:
+        """Return the samples that the selection looks at, if it needs some and they are known."""
+        if not self._needs_subsample() or self._moments.subsample is None:
             return None
-        if self._moments.subsample is not None:
-            return self._moments.subsample.rows()
-        orientation, gram = self._moments.orientation, self._moments.gram()
-        spread = Scoring.spread_of(self._moments)
-        return covariances_of_slices(orientation, gram, spread, self._mode_of_features())
+        return self._moments.subsample.rows()
 
     def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
         return Scoring(

@@ -1,62 +1,67 @@
-// Sorted scores, with the current and the suggested cut.
+// How well the first features keep the similarities of samples (or predict the others), against their number.
 
 const CURVE_HEIGHT = 230;
 
 function drawCurve(canvas, state) {
-  const view = views[state.view];
+  const { curve, measure, spread, count: suggested } = suggestion;
+  const known = curve.length;
   const width = widthFor(canvas);
   const pen = prepare(canvas, width, CURVE_HEIGHT);
-  const box = { x: 62, y: 24, width: width - 64, height: CURVE_HEIGHT - 62 };
-  const x = (rank) => box.x + (rank * box.width) / total;
-  const y = (score) => box.y + box.height * (1 - (score - view.low) / (view.high - view.low || 1));
-  const base = y(view.low);
-  const area = (from, to, colour) => {
-    if (from >= to) return;
-    const step = Math.max(1, Math.floor(total / (2 * box.width)));
+  const box = { x: 52, y: 24, width: width - 60, height: CURVE_HEIGHT - 62 };
+  const highest = Math.max(...curve.map((value, i) => value + spread[i]));
+  const top = Math.min(1, Math.max(0.1, Math.ceil(10 * highest) / 10));
+  const x = (count) => box.x + (count * box.width) / known;
+  const y = (value) => box.y + box.height * (1 - Math.min(Math.max(value, 0), top) / top);
+  const base = y(0);
+  // The curve begins at zero features, which keep nothing.
+  const values = [0, ...curve];
+  const half = [0, ...spread];
+  const kept = Math.min(state.count, known);
+  const counts = values.map((_, n) => n);
+  const trace = (some, sign) => some.forEach((n) => pen.lineTo(x(n), y(values[n] + sign * half[n])));
+  pen.fillStyle = palette.keptWash;
+  pen.beginPath();
+  trace(counts.slice(0, kept + 1), 0);
+  pen.lineTo(x(kept), base);
+  pen.fill();
+  pen.fillStyle = palette.dropped;
+  pen.globalAlpha = 0.6;
+  pen.beginPath();
+  trace(counts, 1);
+  trace([...counts].reverse(), -1);
+  pen.fill();
+  pen.globalAlpha = 1;
+  for (const [some, colour] of [[counts.slice(kept), palette.soft], [counts.slice(0, kept + 1), palette.kept]]) {
     pen.beginPath();
-    pen.moveTo(x(from), base);
-    for (let rank = from; rank < to; rank += step) {
-      const top = y(view.scores[view.ranking[rank]]);
-      pen.lineTo(x(rank), top);
-      pen.lineTo(x(Math.min(rank + step, to)), top);
-    }
-    pen.lineTo(x(to), base);
-    pen.closePath();
-    pen.fillStyle = colour;
-    pen.fill();
-  };
-  area(0, state.count, palette.kept);
-  area(state.count, total, palette.dropped);
+    trace(some, 0);
+    pen.strokeStyle = colour;
+    pen.lineWidth = 2;
+    pen.stroke();
+  }
   pen.fillStyle = palette.faint;
   pen.fillRect(box.x, base, box.width, 1);
-  for (const score of [view.low, (view.low + view.high) / 2, view.high]) {
-    write(pen, format(score), box.x - 8, y(score), { align: "right" });
+  for (const value of [0, top / 2, top]) {
+    write(pen, String(Number(value.toFixed(2))), box.x - 8, y(value), { align: "right" });
   }
-  for (const rank of ticksOf(total + 1, Math.min(10, box.width / 70))) {
-    if (rank) write(pen, counted(rank), x(rank), base + 13, { align: rank > 0.96 * total ? "right" : "center" });
+  for (const n of ticksOf(known + 1, Math.min(10, box.width / 70))) {
+    if (n) write(pen, counted(n), x(n), base + 13, { align: n > 0.96 * known ? "right" : "center" });
   }
-  write(pen, "features, best first", box.x + box.width / 2, base + 30, { align: "center" });
-  if (view.cut) {
-    pen.setLineDash([4, 4]);
+  write(pen, "number of features", box.x + box.width / 2, base + 30, { align: "center" });
+  writeUpwards(pen, measure, box);
+  pen.setLineDash([3, 3]);
+  mark(pen, x(suggested), 14, base, palette.soft);
+  pen.setLineDash([]);
+  const right = suggested < 0.7 * known;
+  write(pen, `suggested: ${counted(suggested)}`, x(suggested) + (right ? 5 : -5), 8,
+    { align: right ? "left" : "right", colour: palette.ink });
+  if (state.count <= known) {
+    mark(pen, x(kept), y(values[kept]), base, palette.kept);
     pen.beginPath();
-    pen.moveTo(x(0.5), y(view.scores[view.ranking[0]]));
-    pen.lineTo(x(total - 0.5), y(view.scores[view.ranking[total - 1]]));
-    pen.strokeStyle = palette.faint;
-    pen.lineWidth = 1;
-    pen.stroke();
-    pen.setLineDash([3, 3]);
-    mark(pen, x(view.cut.count), 14, base, palette.soft);
-    pen.setLineDash([]);
-    const right = view.cut.count < 0.8 * total;
-    write(pen, `suggested: ${counted(view.cut.count)}`, x(view.cut.count) + (right ? 5 : -5), 8,
-      { align: right ? "left" : "right", colour: palette.ink });
+    pen.arc(x(kept), y(values[kept]), 4.5, 0, 7);
+    pen.fillStyle = palette.kept;
+    pen.fill();
   }
-  mark(pen, x(state.count), 18, base, palette.ink);
-  pen.beginPath();
-  pen.arc(x(state.count), 18, 4.5, 0, 7);
-  pen.fillStyle = palette.ink;
-  pen.fill();
-  return (at) => Math.round(((at - box.x) * total) / box.width);
+  return (at) => Math.round(((at - box.x) * known) / box.width);
 }
 
 function mark(pen, x, top, bottom, colour) {
@@ -68,31 +73,39 @@ function mark(pen, x, top, bottom, colour) {
   pen.stroke();
 }
 
-function cutSentence(view) {
-  if (view.kind === "stability") return view.caveat;
-  if (view.zeros === total) {
-    return "All scores are zero, because the penalties are too strong. Choose smaller penalties.";
-  }
-  if (!view.cut) {
-    return view.scores.every((score) => score === view.scores[0])
-      ? "All scores are equal, so there is no cut to suggest."
-      : "Scores fall evenly, without a bend, so there is no cut to suggest.";
-  }
-  const { count, depth, sharp } = view.cut;
-  const rule = `Suggested: ${counted(count)} features. There the curve is farthest below the straight line from the best to the `
-    + "worst score. Before it, scores fall faster than on average; after it, more slowly. ";
-  const verdict = sharp
-    ? `The bend is sharp: the score is ${percent(depth)} below the line.`
-    : `The bend is gentle, ${percent(depth)} below the line, so similar numbers are as good: choose what you need.`;
-  const zeros = view.zeros ? ` ${counted(view.zeros)} features have a score of zero.` : "";
-  return rule + verdict + zeros;
+function suggestionText() {
+  const { reason, curve } = suggestion;
+  if (!curve.length) return reason;
+  return `${reason} The number comes from the samples alone: features are chosen on one half of them and judged on the other, `
+    + "then the other way round. The band is the spread between the two halves.";
 }
 
 function countSentence(view, count) {
+  return [curveSentence(count), scoresSentence(view, count)].filter(Boolean).join(" ");
+}
+
+function curveSentence(count) {
+  const { curve, measure, spread, structured } = suggestion;
+  const known = curve.length;
+  if (!known) return "";
+  if (count > known) {
+    return known === structured && measure === "alignment"
+      ? `The curve ends at ${counted(known)} features: on the others, similar samples do not agree more than noise would.`
+      : `The curve ends at ${counted(known)} features.`;
+  }
+  const here = curve[count - 1];
+  return `At ${counted(count)} ${count === 1 ? "feature" : "features"} the ${measure} is ${here.toFixed(3)} ± ${spread[count - 1].toFixed(3)}, `
+    + `${percent(here / Math.max(...curve))} of its maximum.`;
+}
+
+// Scores on both sides of the cut, if features were selected by them.
+function scoresSentence(view, count) {
+  if (count === total) return "All features are kept; nothing is dropped.";
+  if (!view.by_score) return "";
   const last = view.scores[view.ranking[count - 1]];
-  const kept = `The last of the ${counted(count)} kept features has the ${quantityOf(view)} ${format(last)}`;
-  if (count === total) return `${kept}; nothing is dropped.`;
   const next = view.scores[view.ranking[count]];
-  if (next === last) return `${kept}. The first dropped feature has the same ${view.kind === "stability" ? "share" : "score"}, so the cut separates equal features.`;
-  return `${kept}, the first dropped feature has ${format(next)}.`;
+  const kept = `The last kept feature has the ${quantityOf(view)} ${format(last)}`;
+  return next === last
+    ? `${kept}. The first dropped feature has the same, so the cut separates equal features.`
+    : `${kept}, the first dropped feature has ${format(next)}.`;
 }

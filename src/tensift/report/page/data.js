@@ -2,7 +2,7 @@
 
 const byId = (id) => document.getElementById(id);
 const content = JSON.parse(byId("content").textContent);
-const { geometry, samples } = content;
+const { geometry, samples, suggestion } = content;
 const shape = geometry.shape;
 const featureModes = geometry.mode === null ? shape.map((_, mode) => mode) : [geometry.mode];
 const featureShape = featureModes.map((mode) => shape[mode]);

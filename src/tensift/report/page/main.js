@@ -13,13 +13,11 @@ let timer = null;
 let featureAt = () => null;
 let countAt = () => 1;
 const redrawMultiples = [];
-const scoresTitle = isImage ? "Score map"
-  : isChannels && total <= MOST_NAMED_BARS ? "Scores, best first" : "Scores";
 
 const draw = {
   map: () => { featureAt = drawMap(byId("map"), state); },
   sample: () => drawSample(byId("sample"), state),
-  curve: () => { countAt = drawCurve(byId("curve"), state); },
+  curve: () => { if (suggestion.curve.length) countAt = drawCurve(byId("curve"), state); },
   multiples: () => redrawMultiples.forEach((redraw) => redraw(state)),
   certificates: () => {
     const held = views[state.view].certificates;
@@ -41,15 +39,15 @@ function renderSoon(...pictures) {
 }
 
 function describePictures(view) {
-  const best = describe(view.ranking[0]);
+  const first = describe(view.ranking[0]);
   const kept = `${counted(state.count)} of ${counted(total)} features kept`;
   byId("map").setAttribute("aria-label",
-    `Score map, ${kept}. The best is ${best}. Scores from ${format(view.low)} to ${format(view.high)}. `
+    `Score map, ${kept}. The first is ${first}. Scores from ${format(view.low)} to ${format(view.high)}. `
     + "Arrow keys read features one by one.");
   const over = { marked: "marked on", alone: "alone, of", hidden: "not marked on" }[state.overlay];
   byId("sample").setAttribute("aria-label", `Kept features ${over} ${sampleName()}; ${kept}.`);
   byId("curve").setAttribute("aria-label",
-    `Scores, best first. ${countSentence(view, state.count)} ${cutSentence(view)}`);
+    `Alignment against the number of features. ${countSentence(view, state.count)} ${suggestion.reason}`);
 }
 
 // The number of features
@@ -69,8 +67,9 @@ function countChanged() {
   slider.setAttribute("aria-valuetext", `${counted(state.count)} of ${counted(total)}`);
   if (document.activeElement !== byId("count")) byId("count").value = String(state.count);
   byId("use-fitted").setAttribute("aria-pressed", String(state.count === view.fitted));
-  byId("use-suggested").setAttribute("aria-pressed", String(view.cut?.count === state.count));
+  byId("use-suggested").setAttribute("aria-pressed", String(suggestion.count === state.count));
   byId("curve-text").textContent = countSentence(view, state.count);
+  byId("curve-text").hidden = !byId("curve-text").textContent;
   byId("code").textContent = codeOf(state);
   byId("caveat").hidden = !view.caveat || state.count === view.fitted;
   byId("caveat").textContent = view.caveat ?? "";
@@ -108,11 +107,9 @@ function setView(index) {
   byId("viewing-name").textContent = `Showing ${view.name}`;
   byId("view-first").hidden = index === 0;
   const stability = view.kind === "stability";
-  byId("map-title").textContent = stability ? "Share of resamples that keep a feature" : scoresTitle;
+  byId("map-title").textContent = mapTitle(view);
+  byId("rule").textContent = `${view.rule}${zerosSentence(view)}`;
   byId("use-fitted").textContent = `${stability ? "Stable" : "Fitted"}: ${counted(view.fitted)}`;
-  byId("use-suggested").textContent = view.cut ? `Suggested: ${counted(view.cut.count)}` : "No cut to suggest";
-  byId("use-suggested").disabled = !view.cut;
-  byId("cut-text").textContent = cutSentence(view);
   byId("ramp-low").textContent = format(view.low);
   byId("ramp-high").textContent = format(view.high);
   byId("certificates").hidden = !view.certificates;
@@ -121,6 +118,21 @@ function setView(index) {
   readOut(null);
   countChanged();
   if (views.length > 1) announce(`Showing ${view.name}`);
+}
+
+function mapTitle(view) {
+  if (view.kind === "stability") return "Share of resamples that keep a feature";
+  if (isImage) return "Score map";
+  if (!isChannels || total > MOST_NAMED_BARS) return "Scores";
+  return view.by_score ? "Scores, highest first" : "Scores, in the order of selection";
+}
+
+function zerosSentence(view) {
+  if (view.kind === "stability" || !view.zeros) return "";
+  if (view.zeros === total) {
+    return " All scores are zero, because the penalties are too strong: choose smaller penalties.";
+  }
+  return ` ${counted(view.zeros)} ${view.zeros === 1 ? "feature has" : "features have"} a score of zero.`;
 }
 
 function fillFacts(view) {
@@ -149,7 +161,7 @@ function setSample(sample) {
   if (isChannels) notes.push("traces in units of their channel’s standard deviation");
   if (samples.modulus) notes.push("modulus of complex values");
   if (samples.step > 1) notes.push(`one of every ${samples.step} points`);
-  if (isChannels && total > MOST_TRACES) notes.push(`the ${MOST_TRACES} best of ${counted(total)} traces`);
+  if (isChannels && total > MOST_TRACES) notes.push(`the first ${MOST_TRACES} of ${counted(total)} traces`);
   byId("sample-name").textContent = notes.join(" · ");
   renderSoon("sample");
 }
@@ -237,7 +249,7 @@ function listen() {
   on("count", "input", (e) => { if (e.target.value) setCount(Number(e.target.value)); });
   on("count", "blur", (e) => { e.target.value = String(state.count); });
   on("use-fitted", "click", () => setCount(views[state.view].fitted));
-  on("use-suggested", "click", () => setCount(views[state.view].cut.count));
+  on("use-suggested", "click", () => setCount(suggestion.count));
   on("view-first", "click", () => { setView(0); byId("slider").focus(); });
   on("previous", "click", () => setSample(state.sample - 1));
   on("next", "click", () => setSample(state.sample + 1));
@@ -283,7 +295,7 @@ function onKey(event) {
   const actions = {
     n: () => setSample(state.sample + 1),
     p: () => setSample(state.sample - 1),
-    s: () => { if (views[state.view].cut) setCount(views[state.view].cut.count); },
+    s: () => { if (suggestion.count) setCount(suggestion.count); },
     d: () => setTheme(otherTheme()),
   };
   if (!typing && actions[event.key]) actions[event.key]();
@@ -305,6 +317,10 @@ function fillHeader() {
   byId("slider").max = String(total);
   byId("count").max = String(total);
   byId("which").max = String(samples.indices.length - 1);
+  byId("use-suggested").textContent = suggestion.title;
+  byId("use-suggested").disabled = !suggestion.count;
+  byId("suggestion").textContent = suggestionText();
+  byId("curve-picture").hidden = !suggestion.curve.length;
   byId("made-by").textContent = `Made by tensift ${content.version}`;
   if (!isImage) {
     for (const id of ["ramp-low", "ramp-high"]) byId(id).hidden = true;

@@ -18,6 +18,7 @@ function readPalette() {
   for (const name of ["ink", "soft", "faint", "line", "kept", "dropped", "panel", "page", "wash"]) {
     palette[name] = read(name);
   }
+  palette.keptWash = read("kept-wash");
   palette.keptRgb = rgbOf(palette.kept);
   palette.pageRgb = rgbOf(palette.page);
   const ends = [rgbOf(read("gray-0")), rgbOf(read("gray-1"))];
@@ -135,10 +136,15 @@ function writeAxes(pen, box, [vertical, horizontal]) {
   }
   write(pen, geometry.titles[horizontal], box.x + width / 2, box.y + height + 27,
     { align: "center", room: width });
+  writeUpwards(pen, geometry.titles[vertical], box);
+}
+
+// The title of a vertical axis, at the left edge of the picture.
+function writeUpwards(pen, title, box) {
   pen.save();
-  pen.translate(8, box.y + height / 2);
+  pen.translate(8, box.y + box.height / 2);
   pen.rotate(-Math.PI / 2);
-  write(pen, geometry.titles[vertical], 0, 0, { align: "center", room: height });
+  write(pen, title, 0, 0, { align: "center", room: box.height });
   pen.restore();
 }
 

@@ -155,7 +155,7 @@ function drawSampleColumns(canvas, state, isKept, first) {
   writeColumnAxis(pen, box, featureModes[0], range);
 }
 
-// The channels to draw, in their own order: all if there is room, else the best.
+// The channels to draw, in their own order: all if there is room, else the first selected.
 function tracesOf(view, count, overlay) {
   const most = overlay === "alone" ? Math.min(count, MOST_TRACES) : MOST_TRACES;
   return Array.from(view.ranking.slice(0, Math.min(most, total))).sort((a, b) => a - b);

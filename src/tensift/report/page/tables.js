@@ -30,8 +30,16 @@ function fillFeatures(table, state, all) {
       { text: digits(view.scores[flat]), number: true },
     ];
   });
-  fillTable(table, titles, rows, `The ${shown} best of ${state.count} kept features`);
+  fillTable(table, titles, rows, `The first ${shown} of ${state.count} kept features`);
   return state.count - shown;
+}
+
+// What a spreadsheet would run gets an apostrophe in front, as in the files of the command line.
+const FORMULA = /^(?!\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$)[\s"']*[=+\-@＝＋－＠]/;
+
+function plainText(text) {
+  const safe = text.split(/([;\t\r\n])/).map((part) => (FORMULA.test(part) ? `'${part}` : part)).join("");
+  return /^[\t\r\n]/.test(safe) ? `'${safe}` : safe;
 }
 
 function quoted(text) {
@@ -45,12 +53,12 @@ function csvOf(state, onlyKept) {
   const named = columns.map((column, m) => ({ ...column, m })).filter((column) => column.named);
   const head = ["rank", "index", ...columns.map((c) => c.column), ...named.map((c) => `${c.column}_name`),
     quantityOf(view).replaceAll(" ", "_"), "selected"];
-  const lines = [head.map(quoted).join(",")];
+  const lines = [head.map(plainText).map(quoted).join(",")];
   const rows = onlyKept ? state.count : total;
   for (let rank = 0; rank < rows; rank += 1) {
     const flat = view.ranking[rank];
     const place = placeOf(flat);
-    const names = named.map(({ mode, m }) => labelOf(mode, place[m]));
+    const names = named.map(({ mode, m }) => plainText(labelOf(mode, place[m])));
     const score = Number(view.scores[flat].toPrecision(7));
     const cells = [rank + 1, flat, ...place, ...names, score, rank < state.count ? 1 : 0];
     lines.push(cells.map((cell) => quoted(String(cell))).join(","));

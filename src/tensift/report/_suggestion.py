@@ -1,0 +1,76 @@
+"""How many features the page suggests, and the curve that the number is read from."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import numpy as np
+
+from tensift.datasets import TensorDataset
+from tensift.report._encoding import rounded
+from tensift.selection import SuggestedCount, TensorSelector, suggest_count
+from tensift.sources import even_subsample
+
+__all__ = ["Suggestion", "suggestion_of"]
+
+_FEWEST_SAMPLES = 16  # fewer cannot be split into halves that judge each other
+
+
+class Suggestion(TypedDict):
+    """The suggested number of features.
+
+    ``count`` is None if there is nothing to suggest, ``title`` says the same in two words,
+    ``reason`` in sentences. ``curve`` and ``spread`` are the curve of ``measure``, if there is one;
+    ``structured`` is the number of features that it could have.
+    """
+
+    count: int | None
+    title: str
+    reason: str
+    measure: str
+    curve: list[float | None]
+    spread: list[float | None]
+    structured: int
+
+
+def suggestion_of(
+    selector: TensorSelector | None, dataset: TensorDataset, feature_mode: int | None
+) -> Suggestion:
+    """Return the number that the selector has chosen itself, or compute it from samples."""
+    found = getattr(selector, "suggested_count_", None)
+    if found is None:
+        # The samples that the selector looked at, if it has kept them.
+        kept = getattr(getattr(selector, "_moments", None), "subsample", None)
+        rows = even_subsample(dataset.data) if kept is None else kept.rows()
+        if len(rows) < _FEWEST_SAMPLES:
+            reason = (
+                f"No number is suggested: the report has {len(rows)} samples, and fewer than "
+                f"{_FEWEST_SAMPLES} do not show how many features are worth keeping."
+            )
+            return Suggestion(
+                count=None,
+                title="No suggestion",
+                reason=reason,
+                measure="alignment",
+                curve=[],
+                spread=[],
+                structured=0,
+            )
+        if not np.isfinite(rows).all():
+            raise ValueError("data must be finite; found NaN or infinity")
+        found = suggest_count(rows, feature_mode)
+    return _in_words(found)
+
+
+def _in_words(found: SuggestedCount) -> Suggestion:
+    structure = found.n_structured > 0
+    reason = f"{found.reason[0].upper()}{found.reason[1:]}."
+    return Suggestion(
+        count=found.count if structure else None,
+        title=f"Suggested: {found.count:,}" if structure else "No structure",
+        reason=reason,
+        measure=found.measure,
+        curve=[rounded(value) for value in found.curve],
+        spread=[rounded(value) for value in found.spread],
+        structured=found.n_structured,
+    )

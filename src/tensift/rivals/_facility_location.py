@@ -1,0 +1,123 @@
+"""Facility location: features that represent all features."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.rivals._fibres import correlations, unit_columns
+from tensift.rivals._greedy import GreedySelector, Picks
+
+__all__ = ["FacilityLocationSelector"]
+
+_BLOCK = 2**22  # similarities that are computed at once
+
+
+class FacilityLocationSelector(GreedySelector):
+    """Select features so that every feature is similar to a selected one.
+
+    The similarity of two features is their squared correlation. The selected features maximise the
+    sum, over all features, of the similarity to the most similar selected one. They are picked one
+    after another, always the one that adds most.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, or which share of them. "auto" keeps the number that
+        `tensift.selection.suggest_count` suggests.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is a feature, and
+        features are compared element by element.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
+        What a feature added to the sum when it was picked, or would add at the end, as a share of
+        the number of features that vary.
+    order_ : ndarray of int
+        Flat row-major feature indices: the picked features in order, then the others.
+    n_features_ : int
+        How many features are kept.
+    selection_curve_, suggested_count_
+        With "auto": as in `STPCASelector`.
+    feature_shape_ : tuple of int
+        The shape of one sample.
+    n_features_in_ : int
+        The number of elements of a sample.
+
+    Notes
+    -----
+    The picks are those of ``FacilityLocationSelection(metric="corr")`` in apricot, given features
+    instead of samples. Constant features take no part here; apricot cannot correlate them.
+
+    What a feature adds can only shrink as others are picked. So gains are computed again only for
+    features that may be the best (lazy greedy), which does not change the result. A fit takes
+    ``O(n d^2)`` and no ``d x d`` matrix is held. Tensors may be complex.
+
+    References
+    ----------
+    J. Schreiber, J. Bilmes, W. S. Noble: apricot: Submodular selection for data summarization in
+    Python. Journal of Machine Learning Research 21(161), 2020.
+
+    G. L. Nemhauser, L. A. Wolsey, M. L. Fisher: An analysis of approximations for maximizing
+    submodular set functions. Mathematical Programming 14, 1978.
+
+    Examples
+    --------
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.rivals import FacilityLocationSelector
+    >>> X = load_digits().data[:200]
+    >>> FacilityLocationSelector(n_features_to_select=20).fit_transform(X).shape
+    (200, 20)
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = 100,
+        *,
+        feature_mode: int | None = None,
+        feature_shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.feature_mode = feature_mode
+        self.feature_shape = feature_shape
+
+    def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
+        size, columns = values.shape[1], unit_columns(values)
+        served = np.zeros(size)  # the similarity of every feature to the nearest picked one
+        picks = Picks([], [], served)
+        # Gains from earlier picks are upper bounds; of equal ones the smaller index comes first.
+        bounds = [(-gain, j, -1) for j, gain in enumerate(_gains(columns, served))]
+        heapq.heapify(bounds)
+        while len(picks.features) < count:
+            bound, best, known = heapq.heappop(bounds)
+            column = correlations(columns, slice(best, best + 1))[:, 0] ** 2
+            if known < len(picks.features):
+                gain = _rounded(np.maximum(column - served, 0).sum())
+                heapq.heappush(bounds, (-gain, best, len(picks.features)))
+                continue
+            picks.features.append(best)
+            picks.gains.append(-bound / size)
+            served = np.maximum(served, column)
+        return picks._replace(left=_gains(columns, served) / size)
+
+
+def _gains(columns: NDArray, served: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what every feature would add, a block of features at a time."""
+    size = len(served)
+    step = max(1, _BLOCK // size)
+    parts = []
+    for start in range(0, size, step):
+        similar = correlations(columns, slice(start, start + step)) ** 2
+        parts.append(np.maximum(similar - served[:, None], 0).sum(axis=0))
+    return _rounded(np.concatenate(parts))
+
+
+def _rounded(gains: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round sums, so that rounding errors do not decide between equal features."""
+    rounded: NDArray[np.float64] = np.round(gains, 10)
+    return rounded

@@ -1,0 +1,117 @@
+"""One feature of each cluster of correlated features."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+from tensift.rivals._fibres import correlations, energies, unit_columns
+from tensift.rivals._greedy import GreedySelector, Picks
+
+__all__ = ["FeatureClusterSelector"]
+
+_MOST = 30_000  # features, whose pairs take 3.6 GB
+
+
+class FeatureClusterSelector(GreedySelector):
+    """Cluster correlated features, and select the feature with the largest variance of each.
+
+    Features are joined by hierarchical clustering (Ward) with the distance ``1 - |correlation|``.
+    The tree is cut into as many clusters as features are to be selected.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float in (0, 1) or "auto", default=100
+        How many features to keep, or which share of them. "auto" keeps the number that
+        `tensift.selection.suggest_count` suggests.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is a feature, and
+        features are compared element by element.
+    feature_shape : tuple of int or None, default=None
+        The shape of one sample, for 2-D input.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (d_1, ..., d_m), or (d_k,) with ``feature_mode=k``
+        The height in the tree below which a feature represents a cluster of its own. The feature
+        that represents all has the height of the root.
+    order_ : ndarray of int
+        Flat row-major feature indices: the first ``k`` represent ``k`` clusters, for every ``k``.
+    n_features_ : int
+        How many features are kept.
+    selection_curve_, suggested_count_
+        With "auto": as in `STPCASelector`.
+    feature_shape_ : tuple of int
+        The shape of one sample.
+    n_features_in_ : int
+        The number of elements of a sample.
+
+    Notes
+    -----
+    This is the recipe of scikit-learn's example "Permutation Importance with Multicollinear or
+    Correlated Features", with two differences. Correlations are Pearson's, not Spearman's. Each
+    cluster is represented by the feature with the largest variance, not by the first one.
+
+    If a cluster is split, the feature that represents it represents one of the two parts. So
+    selections of different sizes are nested. A fit takes ``O(n d^2)`` and memory for ``d^2 / 2``
+    numbers. Tensors may be complex.
+
+    References
+    ----------
+    J. H. Ward: Hierarchical Grouping to Optimize an Objective Function. Journal of the American
+    Statistical Association 58(301), 1963.
+
+    Examples
+    --------
+    Two pairs of features that are nearly equal:
+
+    >>> import numpy as np
+    >>> from tensift.rivals import FeatureClusterSelector
+    >>> a, b, noise = np.random.default_rng(0).normal(size=(3, 100))
+    >>> X = np.stack([a, 2 * a + 0.1 * noise, b, 2 * b + 0.1 * noise], axis=1)
+    >>> FeatureClusterSelector(2).fit(X).get_support(indices=True)
+    array([1, 3])
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = 100,
+        *,
+        feature_mode: int | None = None,
+        feature_shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.feature_mode = feature_mode
+        self.feature_shape = feature_shape
+
+    def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
+        size = values.shape[1]
+        if size > _MOST:
+            raise ValueError(
+                f"X has {size} features that vary, and FeatureClusterSelector compares all pairs, "
+                f"at most of {_MOST} features; select from fewer, for instance with feature_mode"
+            )
+        if size == 1:
+            return Picks([0], [1.0], np.zeros(1))
+        distances = 1 - correlations(unit_columns(values), slice(None))
+        np.fill_diagonal(distances, 0)
+        tree = linkage(squareform(distances, checks=False), method="ward")
+        features, heights = _from_the_root(tree, energies(values))
+        return Picks(features, heights, np.zeros(size))
+
+
+def _from_the_root(
+    tree: NDArray[np.float64], variances: NDArray[np.float64]
+) -> tuple[list[int], list[float]]:
+    """Return features in the order in which they become representatives as clusters are split."""
+    size = len(variances)
+    represents = np.empty(2 * size - 1, int)  # the feature of every node
+    represents[:size] = np.arange(size)
+    loser = np.empty(size - 1, int)  # the one that steps down at every merge
+    for merge, (one, other) in enumerate(tree[:, :2].astype(int)):
+        pair = sorted((represents[one], represents[other]), key=lambda j: (-variances[j], j))
+        represents[size + merge], loser[merge] = pair
+    features = [int(represents[-1]), *loser[::-1].tolist()]
+    return features, [float(tree[-1, 2]), *tree[::-1, 2].tolist()]

@@ -1,0 +1,451 @@
+"""Features that predict the rest: greedy column subset selection.
+
+Let ``X_j`` be the centred values of feature ``j``, an ``n x t`` matrix: ``t = 1`` for an element,
+the fibre for an index along a mode. Let ``X`` be all of them side by side, and ``X_S`` those in a
+set ``S``. Ridge regression of everything on ``X_S`` explains the energy ::
+
+    E(S) = tr( C_S^H (C_SS + delta I)^-1 C_S ),     C_S = X_S^H X,  C_SS = X_S^H X_S
+
+The next feature is the one that adds most to ``E``. With ``M = (I + X_S X_S^H / delta)^-1``, which
+is ``I`` at first, ``R = M^1/2 X`` are residuals of the regression, and adding ``j`` gains ::
+
+    tr( (R_j^H R_j + delta I)^-1 R_j^H R R^H R_j )
+
+which is ``||R^H r_j||^2 / (||r_j||^2 + delta)`` for an element. For a fibre it is the energy of the
+projection of all residuals onto the whole fibre, not onto the mean or one direction of it.
+
+``delta`` is a small share of the mean energy of an element. It keeps features that hardly vary from
+the head of the list, and the residuals of features that depend on one another from being divided by
+rounding errors. A copy of a picked feature adds almost nothing.
+
+A pick ``p`` changes ``M`` by ``-U U^H``: ``U = M X_p L^-H`` with ``L L^H = R_p^H R_p + delta I``.
+With ``K = X X^H`` the two matrices in the gain change by products of ``V = X^H U`` and
+``Z = X^H M K U`` alone::
+
+    R_j^H R_j       <-  R_j^H R_j - V_j V_j^H
+    R_j^H R R^H R_j <-  R_j^H R R^H R_j - Z_j V_j^H - V_j Z_j^H + V_j (U^H K U) V_j^H
+
+So a pick costs two products with the data, ``O(n d)`` (times ``t`` for fibres), after one ``n x n``
+Gram matrix. If there are more samples than values, the triangular factor of the data takes their
+place. No ``d x d`` matrix is made if ``d > n``.
+
+References
+----------
+A. K. Farahat, A. Ghodsi, M. S. Kamel: Efficient greedy feature selection for unsupervised learning.
+Knowledge and Information Systems 35, 2013 (the gain, without delta).
+A. Krause, A. Singh, C. Guestrin: Near-optimal sensor placements in Gaussian processes. Journal of
+Machine Learning Research 9, 2008 (delta as the noise of a sensor).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensift._utils.arrays import refuse_masked
+from tensift._utils.namespace import (
+    device_of,
+    is_device_array,
+    namespace_of,
+    precision_of,
+    widened,
+)
+from tensift._utils.stacks import adjoint, squared_modulus
+from tensift.selection._order import rank_features
+
+__all__ = ["ColumnSubsetOrder", "Fibres", "Step"]
+
+_RIDGE = 1e-2  # delta, as a share of the mean energy of the elements that vary
+_LEAST_DEVIATION = 1e-3  # of the largest; features below it are picked after all others
+_ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviation of a constant, as a share of its value
+_TIE = {"float64": 1e-9, "float32": 1e-4}  # gains that differ by a smaller share are equal
+_WIDEST = 64  # values of a fibre; longer ones are seen through so many principal components
+_DEPENDENT = (
+    1e4  # epsilons of a feature's norm that others may leave of it although they explain it
+)
+
+
+class Step(NamedTuple):
+    """One feature that was taken in by the regression."""
+
+    pick: Any  # its index, an array of one
+    factor: Any  # ``L``, (t, t)
+    loadings: Any  # ``V``, (d t, t)
+
+
+class ColumnSubsetOrder:
+    """Features in the order in which they best predict all features, found as far as asked for.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d_1, ..., d_m)
+        Samples, real or complex. An array of another library than NumPy stays on its device.
+    feature_mode : int or None
+        None: every element is a feature. An int: every index along that mode is one. Fibres with
+        more than 64 values are seen through their 64 leading principal components.
+    scores : array of one value per feature, optional
+        Gains are multiplied by the square roots of the scores. If some are negative, the least
+        one counts as zero. Features whose score is zero are picked after all others.
+
+    Notes
+    -----
+    Nested and deterministic. Of equal gains, the feature with the smaller index is picked.
+    Features whose deviation is below 1e-3 of the largest are picked last.
+
+    Examples
+    --------
+    The third feature is the sum of the first two, so it predicts most:
+
+    >>> import numpy as np
+    >>> from tensift.selection import ColumnSubsetOrder
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> X[:, 2] = X[:, 0] + X[:, 1]
+    >>> order = ColumnSubsetOrder(X, None)
+    >>> order.extend(1)
+    array([2])
+    >>> order.extend(2).shape, order.curve.round(3)
+    ((2,), array([0.761, 1.   ]))
+    """
+
+    def __init__(self, rows: Any, feature_mode: int | None, scores: Any = None) -> None:
+        self.fibres = Fibres(rows, feature_mode)
+        values = self.fibres.of(rows)
+        xp = namespace_of(values)
+        self._precision = precision_of(values)
+        self.size = values.shape[1]
+        varies = self.fibres.deviation > _LEAST_DEVIATION * xp.max(self.fibres.deviation)
+        self.n_varying = _count(varies)
+        self._weights, scored = _weights(scores, self.fibres.deviation)
+        # Tiers are picked one after another: 0 have a score, 1 have none, 2 hardly vary.
+        tiers = xp.astype(~scored, xp.int32)
+        self._tiers = xp.where(varies, tiers, xp.full_like(tiers, 2))
+        self._ends = [_count(self._tiers <= tier) for tier in range(3)]
+        energy = self.fibres.energy
+        self._total = xp.where(energy > 0, energy, xp.ones_like(energy))
+        self._regression = _Regression(values, self.fibres.ridge)
+        self._index = xp.arange(self.size, device=device_of(values))
+        self._picked: list[Any] = []
+        self._gains: list[Any] = []
+        self._span = _Span(self._regression.gram)
+        self._explained: list[Any] = []
+
+    def extend(self, count: int) -> Any:
+        """The first `count` features, or all if there are fewer."""
+        count = min(count, self.size)
+        while len(self._picked) < count:
+            self.advance()
+        return namespace_of(self._index).concat(self._picked[:count])
+
+    def advance(self) -> Step:
+        """Pick one feature more, and tell how it changed the regression."""
+        xp = namespace_of(self._index)
+        tier = next(i for i, end in enumerate(self._ends) if len(self._picked) < end)
+        gains = self.next_gains
+        merits = xp.where(self._tiers == tier, self._weights * gains, -xp.ones_like(gains))
+        # Rounding must not decide between equal gains, so the first one of all that are near wins.
+        near = merits >= (1 - _TIE[self._precision]) * xp.max(merits)
+        pick = xp.reshape(xp.argmax(xp.astype(near, xp.int32)), (1,))
+        self._tiers = xp.where(self._index == pick, xp.full_like(self._tiers, 3), self._tiers)
+        self._picked.append(pick)
+        self._gains.append(xp.take(gains, pick))
+        return self._regression.take(pick)
+
+    def exchanged(self, count: int, most: int) -> Any:
+        """The first `count` features after exchanges of one for another that explain more.
+
+        Every pick in turn is taken out, and the feature that then adds most takes its place,
+        until a whole round changes nothing or `most` exchanges were made. The result is a set:
+        it is not nested for other counts. Use a new object afterwards.
+        """
+        picks = [self.extend(count)[k : k + 1] for k in range(min(count, self.size))]
+        xp = namespace_of(self._index)
+        done, unchanged, place = 0, 0, 0
+        free = self._tiers < 2  # of those not picked; features that hardly vary stay out
+        while done < most and unchanged < len(picks):
+            old = picks[place]
+            self._regression.drop(old)
+            merits = self._weights * self.next_gains
+            merits = xp.where(free | (self._index == old), merits, -xp.ones_like(merits))
+            new = xp.reshape(xp.argmax(merits), (1,))
+            better = xp.take(merits, new) > (1 + _TIE[self._precision]) * xp.take(merits, old)
+            if bool(better[0]):
+                free = (free & (self._index != new)) | (self._index == old)
+                picks[place] = new
+                done, unchanged = done + 1, 0
+            else:
+                unchanged += 1
+            self._regression.take(picks[place])
+            place = (place + 1) % len(picks)
+        return xp.concat(picks)
+
+    def ranking(self) -> Any:
+        """All features: those picked, then the others by what they would add next."""
+        xp = namespace_of(self._index)
+        others = rank_features(-self._tiers, [self._weights * self.next_gains])
+        return xp.concat([*self._picked, others[: self.size - len(self._picked)]])
+
+    @property
+    def curve(self) -> Any:
+        """The share of the variance of all features that the first 1, 2, ... picks explain.
+
+        By least squares, without `delta`.
+        """
+        xp = namespace_of(self._index)
+        for pick in self._picked[len(self._explained) :]:
+            self._explained.append(self._span.add(self._regression.columns(pick)))
+        if not self._explained:
+            return xp.zeros_like(self._weights)[:0]
+        return xp.clip(xp.cumulative_sum(xp.stack(self._explained)) / self._total, max=1.0)
+
+    @property
+    def gains(self) -> Any:
+        """The share of the variance of all features that every pick added, with `delta`."""
+        xp = namespace_of(self._weights)
+        if not self._gains:
+            return xp.zeros_like(self._weights)[:0]
+        return xp.concat(self._gains)
+
+    @property
+    def next_gains(self) -> Any:
+        """The share that each of all features would add next, with `delta`."""
+        xp = namespace_of(self._weights)
+        total = xp.where(
+            self.fibres.energy > 0, self.fibres.energy, xp.ones_like(self.fibres.energy)
+        )
+        return xp.clip(self._regression.gains() / total, min=0.0)
+
+
+class Fibres:
+    """How samples become centred features ``(n, d, t)``: learned once, applied to any samples.
+
+    Attributes
+    ----------
+    deviation : array of shape (d,)
+        The root of the energy of every feature; exactly zero for constants.
+    energy : array of shape ()
+        The energy of all features.
+    ridge : array of shape ()
+        ``delta``.
+    """
+
+    def __init__(self, rows: Any, feature_mode: int | None) -> None:
+        self._mode = feature_mode
+        values = self._unfolded(rows)
+        xp = namespace_of(values)
+        self._mean = xp.mean(values, axis=0)
+        largest = xp.max(xp.abs(values), axis=0)
+        values = values - self._mean
+        left = xp.max(xp.abs(values), axis=0)
+        self._varies = left > _ROUNDING[precision_of(values)] * largest
+        left = xp.where(self._varies, left, xp.zeros_like(left))
+        # Squares of tiny numbers would vanish, those of huge ones overflow.
+        peak = xp.max(left)
+        self._unit = xp.where(peak > 0, peak, xp.ones_like(peak))
+        self._rotation = None
+        values = self._scaled(values)
+        energies = xp.sum(squared_modulus(values), axis=0)
+        self.deviation = xp.sqrt(xp.sum(energies, axis=1))
+        self.energy = xp.sum(energies)
+        number = xp.clip(xp.sum(xp.astype(self._varies, energies.dtype)), min=1.0)
+        ridge = _RIDGE * self.energy / number
+        self.ridge = xp.where(ridge > 0, ridge, xp.ones_like(ridge))
+        if values.shape[2] > _WIDEST:
+            self._rotation = _leading_directions(values, _WIDEST)
+
+    def of(self, rows: Any) -> Any:
+        """Samples, centred and scaled like those it was made from, as ``(n, d, t)``."""
+        values = self._scaled(self._unfolded(rows) - self._mean)
+        if self._rotation is None:
+            return values
+        xp = namespace_of(values)
+        rotated = xp.matmul(xp.permute_dims(values, (1, 0, 2)), self._rotation)
+        return xp.permute_dims(rotated, (1, 0, 2))
+
+    def energy_of(self, rows: Any) -> Any:
+        """The energy of samples about the mean, with all values of long fibres."""
+        values = self._scaled(self._unfolded(rows) - self._mean)
+        return namespace_of(values).sum(squared_modulus(values))
+
+    def _scaled(self, centred: Any) -> Any:
+        xp = namespace_of(centred)
+        return xp.where(self._varies, centred / self._unit, xp.zeros_like(centred))
+
+    def _unfolded(self, rows: Any) -> Any:
+        refuse_masked(rows, "rows")
+        rows = widened(rows if is_device_array(rows) else np.asarray(rows))
+        xp = namespace_of(rows)
+        if self._mode is None:
+            return xp.reshape(rows, (rows.shape[0], -1, 1))
+        moved = xp.moveaxis(rows, self._mode + 1, 1)
+        return xp.reshape(moved, (*moved.shape[:2], -1))
+
+
+class _Regression:
+    """Ridge regression of all features on those taken in."""
+
+    def __init__(self, values: Any, ridge: Any) -> None:
+        xp = namespace_of(values)
+        _, self._size, self._width = values.shape
+        self._flat = _fewer_rows(xp.reshape(values, (values.shape[0], -1)))
+        n = self._flat.shape[0]
+        self._ridge = ridge * xp.eye(self._width, dtype=values.dtype, device=device_of(values))
+        self._left_of_samples = xp.eye(n, dtype=values.dtype, device=device_of(values))  # M
+        self.gram = xp.matmul(self._flat, adjoint(self._flat))  # K
+        columns = self._by_feature(self._flat)
+        self._own = self._products(columns, columns)  # R_j^H R_j
+        self._shared = self._products(columns, self._by_feature(xp.matmul(self.gram, self._flat)))
+
+    def gains(self) -> Any:
+        """The energy that every feature would explain in addition."""
+        xp = namespace_of(self._flat)
+        if self._width == 1:
+            return _real((self._shared / (self._own + self._ridge))[:, 0, 0])
+        solved = xp.linalg.solve(self._own + self._ridge, self._shared)
+        return _real(xp.sum(xp.linalg.diagonal(solved), axis=-1))
+
+    def take(self, pick: Any) -> Step:
+        """Take a feature in; `pick` is an array of its index."""
+        columns = self.columns(pick)
+        xp = namespace_of(columns)
+        left = xp.matmul(self._left_of_samples, columns)
+        factor = self._root(xp.matmul(adjoint(columns), left) + self._ridge)
+        return Step(pick, factor, self._change(left, factor, -1))
+
+    def drop(self, pick: Any) -> None:
+        """Undo that a feature was taken in, at any time."""
+        columns = self.columns(pick)
+        xp = namespace_of(columns)
+        left = xp.matmul(self._left_of_samples, columns)
+        self._change(left, self._root(self._ridge - xp.matmul(adjoint(columns), left)), 1)
+
+    def _root(self, pivot: Any) -> Any:
+        return namespace_of(pivot).linalg.cholesky((pivot + adjoint(pivot)) / 2)
+
+    def _change(self, left: Any, factor: Any, sign: int) -> Any:
+        """Change ``M`` by plus or minus ``U U^H``, with what depends on it; return ``V``."""
+        xp = namespace_of(self._flat)
+        taken = adjoint(xp.linalg.solve(factor, adjoint(left)))  # U
+        on_gram = xp.matmul(self.gram, taken)
+        between = xp.matmul(adjoint(taken), on_gram)
+        both = xp.concat([taken, xp.matmul(self._left_of_samples, on_gram)], axis=1)
+        products = xp.matmul(adjoint(self._flat), both)
+        loadings = products[:, : self._width]  # V
+        v = xp.reshape(loadings, (self._size, self._width, self._width))
+        z = xp.reshape(products[:, self._width :], (self._size, self._width, self._width))
+        # With Y = Z +- V B / 2, Z V^H + V Z^H +- V B V^H is Y V^H + V Y^H.
+        y = z + sign * self._times(v, between / 2)
+        change = self._times(y, adjoint(v))
+        self._own = self._own + sign * self._times(v, adjoint(v))
+        self._shared = self._shared + sign * (change + adjoint(change))
+        outer = xp.matmul(taken, adjoint(taken))
+        self._left_of_samples = self._left_of_samples + sign * outer
+        return loadings
+
+    def columns(self, pick: Any) -> Any:
+        """The values ``(n, t)`` of a feature, or as many that have the same products."""
+        xp = namespace_of(self._flat)
+        stack = xp.reshape(self._flat, (self._flat.shape[0], self._size, self._width))
+        return xp.take(stack, pick, axis=1)[:, 0, :]
+
+    def _by_feature(self, flat: Any) -> Any:
+        """Conjugate columns of a matrix ``(n, d t)`` as ``(d, t, n)``."""
+        xp = namespace_of(flat)
+        return xp.reshape(adjoint(flat), (self._size, self._width, flat.shape[0]))
+
+    def _products(self, columns: Any, others: Any) -> Any:
+        """The products ``A_j^H B_j`` of the columns of every feature."""
+        xp = namespace_of(columns)
+        if self._width == 1:
+            return xp.sum(columns * _conjugate(others), axis=2)[:, :, None]
+        return xp.matmul(columns, adjoint(others))
+
+    def _times(self, one: Any, other: Any) -> Any:
+        """Products of stacks of small matrices; those of single numbers are slow as such."""
+        return one * other if self._width == 1 else namespace_of(one).matmul(one, other)
+
+
+class _Span:
+    """The energy that features explain by least squares, those before included."""
+
+    def __init__(self, gram: Any) -> None:
+        xp = namespace_of(gram)
+        self._gram = gram  # of the samples
+        self._left = xp.eye(gram.shape[0], dtype=gram.dtype, device=device_of(gram))
+
+    def add(self, columns: Any) -> Any:
+        """The energy that the columns of a feature explain in addition."""
+        xp = namespace_of(columns)
+        # Twice, because what is left may be a small part of the columns.
+        left = xp.matmul(self._left, xp.matmul(self._left, columns))
+        whole = xp.sqrt(xp.sum(squared_modulus(columns)))
+        if columns.shape[1] == 1:
+            lengths = xp.sqrt(xp.sum(squared_modulus(left), axis=0))
+            vectors = left / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+        else:
+            vectors, lengths, _ = xp.linalg.svd(left, full_matrices=False)
+        new = lengths > _DEPENDENT * xp.finfo(whole.dtype).eps * whole
+        vectors = xp.where(new, vectors, xp.zeros_like(vectors))
+        self._left = self._left - xp.matmul(vectors, adjoint(vectors))
+        return _real(xp.sum(_conjugate(vectors) * xp.matmul(self._gram, vectors)))
+
+
+def _leading_directions(values: Any, count: int) -> Any:
+    """Orthonormal ``(d, t, count)`` that hold most of the energy of every feature ``(n, t)``."""
+    xp = namespace_of(values)
+    columns = xp.permute_dims(values, (1, 0, 2))
+    n, width = columns.shape[1:]
+    if width <= n:
+        return xp.linalg.eigh(xp.matmul(adjoint(columns), columns))[1][:, :, width - count :]
+    energies, vectors = xp.linalg.eigh(xp.matmul(columns, adjoint(columns)))
+    count = min(count, n)
+    energies, vectors = energies[:, n - count :], vectors[:, :, n - count :]
+    directions = xp.matmul(adjoint(columns), vectors)
+    least = n * xp.finfo(energies.dtype).eps * xp.max(energies, axis=1, keepdims=True)
+    positive = (energies > least)[:, None, :]
+    lengths = xp.sqrt(xp.where(positive, energies[:, None, :], xp.ones_like(energies[:, None, :])))
+    return xp.where(positive, directions / lengths, xp.zeros_like(directions))
+
+
+def _fewer_rows(flat: Any) -> Any:
+    """A matrix with the same products of columns, and no more rows than columns."""
+    if flat.shape[0] <= flat.shape[1]:
+        return flat
+    if is_device_array(flat):
+        return namespace_of(flat).linalg.qr(flat, mode="reduced")[1]
+    return np.linalg.qr(flat, mode="r")
+
+
+def _weights(scores: Any, like: Any) -> tuple[Any, Any]:
+    """Weights of features, and which of them are more than a zero score."""
+    xp = namespace_of(like)
+    ones = xp.ones_like(like)
+    if scores is None:
+        return ones, ones > 0
+    values = scores if is_device_array(scores) else np.asarray(scores)
+    if math.prod(values.shape) != like.shape[0]:
+        raise ValueError(
+            f"scores has {math.prod(values.shape)} values, but there are {like.shape[0]} features"
+        )
+    values = xp.astype(xp.reshape(values, (-1,)), like.dtype)
+    values = values - xp.clip(xp.min(values), max=0.0)
+    peak = xp.max(values)
+    values = xp.sqrt(values / xp.where(peak > 0, peak, xp.ones_like(peak)))
+    return xp.where(values > 0, values, ones), values > 0
+
+
+def _count(flags: Any) -> int:
+    """How many are true; this number decides what is done next, so the host has to know it."""
+    xp = namespace_of(flags)
+    return int(xp.sum(xp.astype(flags, xp.int32)))
+
+
+def _conjugate(values: Any) -> Any:
+    xp = namespace_of(values)
+    return xp.conj(values) if xp.isdtype(values.dtype, "complex floating") else values
+
+
+def _real(values: Any) -> Any:
+    xp = namespace_of(values)
+    return xp.real(values) if xp.isdtype(values.dtype, "complex floating") else values

@@ -1,0 +1,116 @@
+"""How many features are worth keeping in order to predict the rest: held-out R²."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.namespace import namespace_of, to_numpy
+from tensift._utils.stacks import adjoint, squared_modulus
+from tensift.selection._column_subsets import ColumnSubsetOrder, Step
+from tensift.selection._count import SuggestedCount
+
+__all__ = ["suggest_count_by_reconstruction"]
+
+_SHARE = 0.98  # of the largest R²
+_MOST = 512  # features that are looked at
+_FEWEST_SAMPLES = 16  # fewer are not split in halves
+
+
+def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
+    """Suggest how many features to keep in order to predict all others.
+
+    Features are chosen on one half of the samples (`ColumnSubsetOrder`). Ridge regression on the
+    first 1, 2, ... of them, learned on the same half, predicts the other half; then the other way
+    round. The suggested count is the smallest at which the mean of both curves of R² reaches 98 %
+    of its maximum.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d_1, ..., d_m)
+        Samples, real or complex.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is one.
+
+    Returns
+    -------
+    SuggestedCount
+        Its ``curve`` is the held-out R² of the first 1, 2, ... features.
+
+    Notes
+    -----
+    R² is the share of the variance of all features, the chosen ones among them. Features that are
+    independent of each other predict nothing but themselves, so nearly all of them are needed. At
+    most 512 features are tried. With fewer than 16 samples, the curve is that of the samples that
+    the features were chosen on.
+
+    Examples
+    --------
+    Three factors and little noise: three features are enough.
+
+    >>> import numpy as np
+    >>> from tensift.selection import suggest_count_by_reconstruction
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 50)) + 0.1 * rng.normal(size=(200, 50))
+    >>> suggest_count_by_reconstruction(X).count
+    3
+    """
+    whole = ColumnSubsetOrder(rows, feature_mode)
+    most = min(whole.n_varying, _MOST)
+    if most == 0:
+        reason = "no feature varies between samples, so there is nothing to predict"
+        return SuggestedCount(1, reason, "R²", np.zeros(0), np.zeros(0), 0, whole.size)
+    if rows.shape[0] < _FEWEST_SAMPLES:
+        whole.extend(most)
+        curves = [np.asarray(to_numpy(whole.curve))]
+        seen = "on the samples that they were chosen on"
+    else:
+        halves = rows[0::2, ...], rows[1::2, ...]
+        curves = [
+            _held_out(known, new, feature_mode, most) for known, new in (halves, halves[::-1])
+        ]
+        seen = "on samples that they were not chosen on"
+    mean = np.mean(curves, axis=0)
+    count = int(np.argmax(mean >= _SHARE * mean.max())) + 1
+    if mean.max() <= 0:
+        count = 1
+    reason = (
+        f"the first {count} of {whole.size} features reach {100 * _SHARE:.0f}% of the largest R² "
+        f"with which features predict all others (R² {mean[count - 1]:.2f} {seen})"
+    )
+    spread = np.ptp(curves, axis=0) / 2
+    return SuggestedCount(count, reason, "R²", mean, spread, whole.n_varying, whole.size)
+
+
+def _held_out(known: Any, new: Any, feature_mode: int | None, most: int) -> NDArray[np.float64]:
+    """R² on new samples of regressions on the first 1, 2, ... features chosen on known ones."""
+    order = ColumnSubsetOrder(known, feature_mode)
+    errors = _Errors(order, new)
+    found = [errors.after(order.advance()) for _ in range(min(most, order.size))]
+    xp = namespace_of(found[0])
+    return np.asarray(to_numpy(xp.stack(found)), dtype=float)
+
+
+class _Errors:
+    """What regression on the features so far leaves of new samples."""
+
+    def __init__(self, order: ColumnSubsetOrder, rows: Any) -> None:
+        values = order.fibres.of(rows)
+        xp = namespace_of(values)
+        self._shape = values.shape
+        self._left = xp.reshape(values, (values.shape[0], -1))
+        # Longer fibres are seen in part; the rest of their energy counts as not explained.
+        self._total = order.fibres.energy_of(rows)
+        self._missed = self._total - xp.sum(squared_modulus(self._left))
+
+    def after(self, step: Step) -> Any:
+        """R² after one feature more."""
+        xp = namespace_of(self._left)
+        stack = xp.reshape(self._left, self._shape)
+        wrong = xp.take(stack, step.pick, axis=1)[:, 0, :]  # what was predicted of it wrongly
+        surprise = adjoint(xp.linalg.solve(step.factor, adjoint(wrong)))
+        self._left = self._left - xp.matmul(surprise, adjoint(step.loadings))
+        missed = xp.sum(squared_modulus(self._left)) + self._missed
+        return 1 - missed / xp.where(self._total > 0, self._total, xp.ones_like(self._total))
