@@ -139,7 +139,6 @@ def test_noise_has_no_structure(k):
     ("rule", "words"),
     [
         ("top", ["largest scores", "its own score"]),
-        ("diverse", ["do not repeat each other", "one at a time"]),
         ("geometry", ["similar samples agree", "one at a time"]),
         ("reconstruct", ["others can be predicted best", "one at a time"]),
     ],

@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from tensift import ExactSolver, PaperSolver, STPCASelector, rivals
+from tensift import ExactSolver, GeometrySelector, PaperSolver, STPCASelector, rivals
 from tensift.datasets import load_digits
 from tensift.rivals import list_selectors
 from tensift.selection import ColumnSubsetOrder, TensorSelector, suggest_count
@@ -41,6 +41,7 @@ PICKED = {
     "FacilityLocationSelector",
     "FastCanSelector",
     "PivotedCholeskySelector",
+    "GeometrySelector",
 }
 
 # Warnings that selectors document, which data as in scikit-learn's checks set off.
@@ -99,7 +100,7 @@ def assert_same_results(one, other):
 
 
 def test_every_selector_is_registered_and_exported():
-    classes = [STPCASelector, *(getattr(rivals, name) for name in rivals.__all__)]
+    classes = [STPCASelector, GeometrySelector, *(getattr(rivals, name) for name in rivals.__all__)]
     family = {
         cls.__name__: cls
         for cls in classes
@@ -198,7 +199,7 @@ def test_constructors_are_alike(info):
     first, *others = inspect.signature(info.selector).parameters.values()
     assert first.name == "n_features_to_select"
     assert first.kind == first.POSITIONAL_OR_KEYWORD
-    expected = {"AllFeatures": None, "STPCASelector": "auto"}
+    expected = {"AllFeatures": None, "STPCASelector": "auto", "GeometrySelector": "auto"}
     assert first.default == expected.get(info.name, 100)
     assert all(parameter.kind == parameter.KEYWORD_ONLY for parameter in others)
     assert {"feature_mode", "feature_shape"} <= set(info.parameters)
@@ -240,7 +241,8 @@ def test_fitted_attributes_are_alike(info, X):
     assert np.isfinite(selector.scores_).all()
     assert selector.n_features_in_ == 12
     assert_array_equal(np.sort(selector.order_), np.arange(12))
-    assert np.all(np.diff(selector.scores_.ravel()[selector.order_]) <= 0)
+    if info.name != "GeometrySelector":  # scores are agreements, which are part of what it goes by
+        assert np.all(np.diff(selector.scores_.ravel()[selector.order_]) <= 0)
     kept = selector.get_support(indices=True)
     expected = selector.order_ if info.name == "AllFeatures" else selector.order_[:3]
     assert_array_equal(kept, np.sort(expected))
@@ -719,6 +721,7 @@ PLANTED = {
     "CURSelector": block_of_classes,
     "FarthestPointSelector": block_of_classes,
     "FastCanSelector": block_of_classes,
+    "GeometrySelector": block_of_classes,
     "VarianceSelector": block_of_classes,
 }
 SEEDS = range(8)

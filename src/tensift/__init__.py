@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from tensift.comparison import SelectorComparison, compare_selectors
     from tensift.decomposition import SelectFromDecomposition, SparseTensorPCA, TensorPCA
     from tensift.moments import collect_moments
+    from tensift.rivals import ColumnSubsetSelector
     from tensift.selection import GeometrySelector
     from tensift.solvers import ExactSolver, PaperSolver
     from tensift.stability import StabilitySelection, stability_selection
     from tensift.stpca import SelectionPath, STPCASelector, stpca_path
 
 __all__ = [
+    "ColumnSubsetSelector",
     "ExactSolver",
     "GeometrySelector",
     "PaperSolver",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ColumnSubsetSelector": "tensift.rivals",
     "ExactSolver": "tensift.solvers",
     "GeometrySelector": "tensift.selection",
     "PaperSolver": "tensift.solvers",

@@ -22,7 +22,13 @@ Selectors = str | Iterable[str | TensorSelector] | Mapping[str, str | TensorSele
 
 RANDOM, VARIANCE = "RandomSelector", "VarianceSelector"
 # Ours, and what users would take instead. Variance and random selection are always added.
-DEFAULT_SELECTORS = ("STPCASelector", "PivotedCholeskySelector", "LaplacianScore")
+DEFAULT_SELECTORS = (
+    "STPCASelector",
+    "GeometrySelector",
+    "PivotedCholeskySelector",
+    "QRSensorSelector",
+    "LaplacianScore",
+)
 
 
 @dataclass(frozen=True)

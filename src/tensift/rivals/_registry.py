@@ -25,7 +25,7 @@ from tensift.rivals._sogfs import SOGFS
 from tensift.rivals._spcafs import SPCAFS
 from tensift.rivals._spcapsd import SPCAPSD
 from tensift.rivals._udfs import UDFS
-from tensift.selection import TensorSelector
+from tensift.selection import GeometrySelector, TensorSelector
 from tensift.stpca import STPCASelector
 
 __all__ = ["SelectorInfo", "list_selectors"]
@@ -174,6 +174,13 @@ _ALL = (
         "O(n d d_1 + t d d_1^2); if n < d_1, O(n d d_1 + t n d d_1)",
         tuned=("lam", "eta"),
         tensor=True,
+    ),
+    SelectorInfo(
+        GeometrySelector,
+        "geometry",
+        "tensift: agreement of neighbours in whitened components, and greedy alignment",
+        None,
+        "O(n^2 d + n d s) with at most 2048 samples",
     ),
     SelectorInfo(
         CPUFS,

@@ -75,9 +75,17 @@ class GeometrySelector(TensorSelector):
     selected features. `tensift.sources.even_subsample` says which samples these are; they are the
     same for arrays, files, iterators, Dask arrays and moments. Tensors may be complex.
 
-    Related work: the Laplacian score (He, Cai, Niyogi 2005) and spectral feature selection (Zhao,
-    Liu 2007) score single features on a graph of raw distances; kernel-target alignment
-    (Cristianini et al. 2001) and BAHSIC (Song et al. 2012) need labels.
+    References
+    ----------
+    The rule is new. Related work, from which it differs by neighbours in whitened components,
+    agreement cross-fitted over features, and one alignment that prices redundancy:
+
+    X. He, D. Cai, P. Niyogi: Laplacian Score for Feature Selection. NIPS 2005.
+
+    Z. Zhao, H. Liu: Spectral Feature Selection for Supervised and Unsupervised Learning. ICML 2007.
+
+    N. Cristianini, J. Shawe-Taylor, A. Elisseeff, J. Kandola: On Kernel-Target Alignment. NIPS
+    2001, which needs labels.
 
     Examples
     --------
