@@ -7,7 +7,7 @@ WORKERS ?= auto
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
-.PHONY: help demo paper examples docs test test-slow test-lowest test-newest fuzz lint format \
+.PHONY: help demo paper examples docs pages test test-slow test-lowest test-newest fuzz lint format \
 	bench gpu clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,6 +52,9 @@ docs: $(VENV)/.docs  ## the documentation, all examples executed, in docs/_build
 	rm -rf $(DOCS_OUTPUT)
 	$(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 
+pages: $(VENV)/.core  ## write what commands print into README and pages, and draw their pictures
+	$(ONE_THREAD) $(BIN)/python -m docs.pages
+
 test: $(VENV)/.test  ## the tests, without the slow ones
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
 
@@ -80,9 +83,10 @@ $(UV):
 	$(UV) pip install --quiet --python .venv-newest/bin/python --upgrade --editable '.[test]'
 	touch $@
 
-# Left out there: what depends on a cluster, a browser or the system's memory, but hardly on versions.
+# Left out there: what depends on a cluster, a browser or the system's memory, but hardly on versions,
+# and the pages, whose numbers come from the versions of the day.
 FEWER := -m 'not slow' $(addprefix --ignore=tests/test_,dask_cluster.py dask_memory.py \
-	report_browser.py streaming_memory.py)
+	pages.py report_browser.py streaming_memory.py)
 
 test-lowest: .venv-lowest/.test  ## most tests, on the lowest versions promised
 	# Old releases warn of what newer ones of their own dependencies deprecate.

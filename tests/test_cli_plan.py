@@ -1,6 +1,8 @@
 """``tensift plan``: from the command line to the model, and what stands in the way."""
 
 import json
+import os
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -154,3 +156,38 @@ def test_what_cannot_be_planned(capsys, arguments, words):
     assert err.startswith("tensift: error: ")
     assert err.count("\n") == 1
     assert words in err
+
+
+@pytest.mark.parametrize(
+    "target", ["plan.png", "./plan.png", "link.png", "hard.png", "same/plan.png"]
+)
+def test_the_input_is_never_replaced(capsys, monkeypatch, target):
+    """Refused before anything is measured, whatever the input is called."""
+    monkeypatch.setattr("tensift.cli._plan.plan_job", lambda **_: pytest.fail("it was planned"))
+    with open("plan.png", "wb") as stream:
+        np.save(stream, np.ones((5, 4)))
+    os.symlink("plan.png", "link.png")
+    os.link("plan.png", "hard.png")
+    os.symlink(".", "same")
+    before = Path("plan.png").read_bytes()
+    folder = os.path.dirname(target) or "."
+    for place in (["--figure", target], ["-o", folder]):
+        assert main(["plan", "--file", "plan.png", *place, "--overwrite"]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1
+        assert "this is the input" in err
+        assert Path("plan.png").read_bytes() == before
+
+
+def test_a_figure_that_fails_costs_nothing_else(capsys, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("no ink")
+
+    monkeypatch.setattr("tensift.cli._plan.PlanDisplay.from_plan", broken)
+    assert main([*JOB, "-o", "out", "--figure", "figure.svg"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[2] for line in err.splitlines()] == ["figure.svg", "plan.png"]
+    assert sorted(os.listdir("out")) == ["plan.json", "plan.txt"]
+    assert Path("out", "plan.txt").read_text(encoding="utf-8") == out
+    assert not os.path.exists("figure.svg")

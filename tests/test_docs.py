@@ -1,4 +1,7 @@
-"""The documentation: its code runs, what it shows comes out, and no page is out of reach."""
+"""The documentation: its code runs, what it shows comes out, and no page is out of reach.
+
+The pages that show the output of commands are in tests/test_pages.py.
+"""
 
 import ast
 import re
@@ -11,7 +14,6 @@ import numpy as np
 import pytest
 
 import tensift
-from tensift.cli import main
 from tensift.cli._main import _make_parser
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -20,7 +22,7 @@ GENERATED = {"_build", "auto_gallery", "generated"}
 PAGES = sorted(
     page for page in DOCS.rglob("*.md") if not GENERATED & set(page.relative_to(DOCS).parts)
 )
-EXECUTED = ["index", "install", "start", "parameters", "adding_a_method", "large_data", "stability"]
+EXECUTED = ["index", "install", "parameters", "adding_a_method", "stability"]
 EXECUTED += [f"concepts/{page.stem}" for page in DOCS.glob("concepts/*.md") if page.stem != "index"]
 EXECUTED.sort()
 GALLERY = {  # what the pages say was found
@@ -109,22 +111,6 @@ def test_what_is_shown_is_checked():
         run_block("x = (2, 3)   # (2, 4)", {})
     with pytest.raises(AssertionError):
         run_block("[1, 2]   # array([1, 3])", {})
-
-
-def test_commands_of_the_first_five_minutes_print_what_is_shown(capsys):
-    start = DOCS / "start.md"
-    run_block(blocks(start, "python")[0], {})
-    shown = 0
-    for block in blocks(start, "console"):
-        command, *expected = block.rstrip("\n").split("\n")
-        if not command.startswith("$ tensift compare"):  # whose own tests run it
-            assert main(shlex.split(command)[2:]) == 0
-            printed = capsys.readouterr().out.split("\n")
-            assert printed[: len(expected)] == expected
-            shown += bool(expected)
-    assert shown == 2
-    assert Path("images.npy-tensift", "selection.png").stat().st_size > 0
-    assert Path("images.npy-report.html").stat().st_size > 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))

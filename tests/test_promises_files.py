@@ -1,5 +1,6 @@
 """Files that would lose a row, reach outside themselves or hang, and inputs of the wrong kind."""
 
+import io
 import struct
 import subprocess
 import sys
@@ -16,9 +17,12 @@ from sklearn.base import clone
 from tensift import (
     STPCASelector,
     TensorPCA,
+    algebra,
     collect_moments,
     compare_selectors,
+    graphs,
     metrics,
+    selection,
     stability_selection,
 )
 from tensift.cli import main
@@ -94,6 +98,16 @@ class TestHeaders:
         refused(
             lambda: read_tensor(path), str(path), "line 1", "--header", "--no-header", "header="
         )
+
+    @pytest.mark.parametrize("cell", ["1_000", "١"])
+    def test_numbers_of_python_that_are_none_of_ours(self, tmp_path, cell):
+        path = self.table(tmp_path, f"{cell},2\n3,4\n5,6\n")
+        refused(lambda: read_tensor(path), "line 1 may be", repr(cell), "--no-header")
+        path = self.table(tmp_path, f"a,b\n1,2\n{cell},4\n5,6\n")
+        refused(lambda: read_tensor(path), "line 3, column 'a'", f"{cell!r} is not a number")
+
+    def test_a_header_without_samples(self, tmp_path):
+        refused(lambda: read_tensor(self.table(tmp_path, "a,b,c\n")), "no samples (shape (0, 3))")
 
     def test_the_user_decides(self, tmp_path):
         path = self.table(tmp_path, "3x,2,3\n4,5,6\n7,8,9\n")
@@ -220,6 +234,22 @@ class TestColumns:
         for option in ({"header": True}, {"columns": [0]}, {"drop": [0]}):
             refused(lambda option=option: read_tensor(tmp_path / "a.npy", **option), "tables")
 
+    @pytest.mark.parametrize(
+        ("head", "names"),
+        [
+            ("price; net,b", ["price; net", "b"]),
+            ('"price; net",b', ["price; net", "b"]),
+            ('"a\tb","c,d"', ["a\tb", "c,d"]),
+            ("a, b;c", ["a, b", "c"]),
+        ],
+    )
+    def test_names_that_hold_another_delimiter(self, tmp_path, head, names):
+        mark = ";" if head.endswith(";c") else ","
+        (tmp_path / "b.csv").write_text(f"{head}\n1{mark}2\n3{mark}4\n")
+        dataset = read_tensor(tmp_path / "b.csv")
+        np.testing.assert_array_equal(dataset.data, [[1, 2], [3, 4]])
+        assert dataset.coords["column"].tolist() == names
+
     def test_decimal_commas(self, tmp_path):
         (tmp_path / "b.csv").write_text("a;b\n1,5;2,5\n")
         refused(lambda: read_tensor(tmp_path / "b.csv"), "decimal comma")
@@ -312,6 +342,34 @@ class TestHdf5ReachesNowhere:
             if rows == 6:
                 np.testing.assert_array_equal(read_tensor(path).data, DATA)
         self.check(path, "do not give all of its values")
+
+    def test_virtual_datasets_whose_sources_overlap(self, path):
+        """As many values as needed, but some of them twice and others never."""
+        layout = h5py.VirtualLayout(DATA.shape, "f8")
+        with h5py.File(path, "w") as file:
+            file["half"] = DATA[:3]
+            for _ in range(2):
+                layout[:3] = h5py.VirtualSource(file["half"])
+            file.create_virtual_dataset("data", layout)
+        refused(lambda: read_tensor(path), str(path), "do not give all of its values")
+        layout[3:] = h5py.VirtualSource(".", "half", DATA[:3].shape)
+        with h5py.File(path, "a") as file:
+            del file["data"]
+            file.create_virtual_dataset("data", layout)
+        np.testing.assert_array_equal(read_tensor(path).data, np.concatenate([DATA[:3]] * 2))
+
+    @pytest.mark.parametrize("kind", ["grows", "every other row"])
+    def test_virtual_datasets_of_no_fixed_blocks(self, path, kind):
+        every = h5py.h5s.UNLIMITED
+        with h5py.File(path, "w") as file:
+            rows = file.create_dataset("rows", data=DATA[:3], maxshape=(None, 4, 2))
+            layout = h5py.VirtualLayout(DATA.shape, "f8", maxshape=(None, 4, 2))
+            if kind == "grows":
+                layout[0:every] = h5py.VirtualSource(rows)[0:every]
+            else:
+                layout[::2] = h5py.VirtualSource(rows)
+            file.create_virtual_dataset("data", layout)
+        self.check(path, "'data' is a virtual dataset whose sources are not blocks")
 
     @pytest.mark.parametrize("block", [0, 512])
     def test_text_of_variable_length(self, path, block):
@@ -427,6 +485,24 @@ class TestForeignFiles:
             archive.writestr(link, str(tmp_path / "secret.npy"))
         refused(lambda: read_tensor(tmp_path / "a.npz"), "damaged or truncated npz file")
 
+    def test_what_follows_an_array_in_an_archive_is_not_unpacked(self, tmp_path, monkeypatch):
+        """A few kilobytes can unpack to any number of gigabytes."""
+        stream = io.BytesIO()
+        np.save(stream, DATA)
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("data.npy", stream.getvalue() + bytes(2**26))
+        unpacked = []
+        read = zipfile.ZipExtFile.read
+
+        def counted(self, n=-1):
+            unpacked.append(len(found := read(self, n)))
+            return found
+
+        monkeypatch.setattr(zipfile.ZipExtFile, "read", counted)
+        words = "damaged or truncated npz file (data.npy is longer than its array)"
+        refused(lambda: read_tensor(tmp_path / "a.npz"), words)
+        assert sum(unpacked) < 2**20
+
 
 class TestTooLarge:
     """A file too large for the memory limit is not called damaged."""
@@ -508,6 +584,35 @@ class TestArraysInOtherFiles:
             else:
                 refused(lambda: STPCASelector(2).fit(file["all"]), "missing", "zeros")
 
+    @pytest.mark.parametrize("missing", [False, True])
+    @pytest.mark.parametrize("kind", ["virtual", "external"])
+    def test_virtual_datasets_of_datasets_in_other_files(self, tmp_path, missing, kind):
+        values = np.random.default_rng(0).normal(size=(60, 4, 3))
+        raw = tmp_path / "raw"
+        with h5py.File(tmp_path / "inner.h5", "w") as file:
+            if kind == "external":
+                raw.write_bytes(values.tobytes())
+                stored = [(str(raw), 0, h5py.h5f.UNLIMITED)]
+                file.create_dataset("x", values.shape, "f8", external=stored)
+            else:
+                with h5py.File(raw, "w") as other:
+                    other["x"] = values
+                layout = h5py.VirtualLayout(values.shape, "f8")
+                layout[...] = h5py.VirtualSource("raw", "x", values.shape)
+                file.create_virtual_dataset("x", layout)
+        layout = h5py.VirtualLayout(values.shape, "f8")
+        layout[...] = h5py.VirtualSource("inner.h5", "x", values.shape)
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            file.create_virtual_dataset("all", layout)
+        if missing:
+            raw.unlink()
+        with h5py.File(tmp_path / "a.h5") as file:
+            if missing:
+                refused(lambda: STPCASelector(2).fit(file["all"]), "raw", "zeros")
+            else:
+                found = STPCASelector(2).fit(file["all"]).order_
+                np.testing.assert_array_equal(found, STPCASelector(2).fit(values).order_)
+
     @pytest.mark.parametrize("length", [0, 799, 800])
     def test_external_storage(self, tmp_path, length):
         values = np.random.default_rng(0).normal(size=(20, 5))
@@ -543,6 +648,9 @@ class TestMasks:
             lambda X: metrics.redundancy(X, [0, 1]),
             lambda X: metrics.silhouette_of_labels(X, [0, 0, 0, 1, 1, 1]),
             lambda X: metrics.reconstruction_error(X, [0, 1]),
+            lambda X: metrics.alignment(X, [0, 1]),
+            lambda X: metrics.neighbours_kept(X, [0, 1]),
+            lambda X: metrics.judge_selections(X, {"a": [0, 1], "b": [1, 2]}),
             lambda X: metrics.between_class_variance(X, [0, 0, 0, 1, 1, 1]),
             lambda X: metrics.proportion_correct([0], X, [0, 0, 0, 1, 1, 1]),
             lambda X: metrics.evaluate_selection(X, [0, 0, 0, 1, 1, 1], [0, 1]),
@@ -560,9 +668,27 @@ class TestMasks:
             lambda: metrics.clustering_accuracy(y, [0] * 6),
             lambda: metrics.normalized_mutual_information([0] * 6, y),
             lambda: metrics.redundancy(X, features),
+            lambda: metrics.alignment(X, features),
+            lambda: metrics.neighbours_kept(X, features),
             lambda: metrics.selection_agreement(features, [1, 2], 4),
             lambda: metrics.selection_stability(supports),
             lambda: TensorDataset(X, labels=y),
+        ):
+            refused(call, "masked values")
+
+    def test_tools_that_take_arrays(self):
+        scores, X = MASKED[0], MASKED.data
+        for call in (
+            lambda: selection.rank_features(scores),
+            lambda: selection.rank_features(scores.data, ties=scores),
+            lambda: selection.suggest_count(MASKED),
+            lambda: selection.suggest_count_by_reconstruction(MASKED),
+            lambda: selection.whitened_components(MASKED),
+            lambda: selection.ColumnSubsetOrder(MASKED, None),
+            lambda: graphs.nearest_neighbors(MASKED, 2),
+            lambda: graphs.heat_kernel_graph(MASKED, 2),
+            lambda: algebra.tsvdm(MASKED[:, :, None], "identity"),
+            lambda: algebra.mprod(X.T[:, :, None], MASKED[:, :, None], "identity"),
         ):
             refused(call, "masked values")
 

@@ -76,8 +76,9 @@ def _time_limit(seconds):
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    # Compiled code that never returns to Python is ended with the whole process.
-    faulthandler.dump_traceback_later(10 * seconds, exit=True)
+    # Compiled code that never returns to Python is ended with the whole process. It is told on the
+    # descriptor of standard error: `sys.stderr` may be an object without one.
+    faulthandler.dump_traceback_later(10 * seconds, exit=True, file=2)
     try:
         yield
     finally:

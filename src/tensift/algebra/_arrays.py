@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import is_device_array, namespace_of, widest_precision
 
 _NOT_FINITE = "{name} contains NaN or infinity; give finite numbers only"
@@ -22,6 +23,7 @@ def as_floating(x: Any, name: str, *, finite: bool = False) -> Any:
         if finite and not xp.all(xp.isfinite(array)):
             raise ValueError(_NOT_FINITE.format(name=name))
         return array
+    refuse_masked(x, name)
     array = np.asarray(x)
     if array.dtype.kind not in "buifc":
         raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}; convert it first")

@@ -71,7 +71,10 @@ def positive_int(text: str) -> int:
 
 def jobs(text: str) -> int:
     """A number of processes or threads, or -1 for all cores."""
-    return -1 if text == "-1" else positive_int(text)
+    try:
+        return -1 if text == "-1" else positive_int(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, nor -1 for all cores") from None
 
 
 def names(text: str) -> list[str]:

@@ -48,7 +48,8 @@ def figure_for_file() -> Iterator[Figure]:
 
 
 def save_figure(figure: Figure, stream: IO[bytes], format: str) -> None:
-    """Write a figure to an open file."""
+    """Write a figure to an open file; `format` may be in capitals, as in ``PLAN.PNG``."""
+    format = format.lower()
     figure.savefig(stream, format=format, dpi=150, metadata=_NO_DATES.get(format))
 
 

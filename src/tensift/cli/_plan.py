@@ -7,14 +7,15 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensift import STPCASelector
 from tensift._utils.units import format_bytes
 from tensift.cli._arguments import names, positive_int
 from tensift.cli._console import Console, show
-from tensift.cli._figures import FORMATS, figure_for_file, save_figure
+from tensift.cli._figures import FORMATS, write_figure
 from tensift.cli._input import add_table_arguments, table_arguments
 from tensift.cli._options import add_option
 from tensift.cli._output import OutputFolder
@@ -33,6 +34,9 @@ from tensift.plan import (
     this_machine,
 )
 from tensift.plotting import PlanDisplay, require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["add_parser", "run"]
 
@@ -176,6 +180,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     numbers = _numbers(arguments)
     if arguments.figure is not None and _suffix(arguments.figure) not in FORMATS:
         raise ValueError(f"--figure {arguments.figure}: the name must end in .png, .svg or .pdf")
+    outputs = _outputs(arguments)
+    for folder, _ in outputs:
+        folder.check()
     plan = plan_job(
         **numbers,
         orientation=arguments.orientation,
@@ -193,7 +200,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         working_memory=arguments.working_memory,
         machine=_machine(arguments, console),
     )
-    _write(arguments, plan)
+    _write(outputs, plan)
     text = json.dumps(plan.to_dict(), indent=2) if arguments.json else str(plan)
     for line in text.splitlines():
         show(line)
@@ -274,22 +281,33 @@ def _suffix(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
 
 
-def _write(arguments: argparse.Namespace, plan: Plan) -> None:
+def _outputs(arguments: argparse.Namespace) -> list[tuple[OutputFolder, str]]:
+    """The folders to write to, each with the name of its figure."""
+    places: list[tuple[Path, tuple[str, ...], str]] = []
     if arguments.figure is not None:
-        path: Path = arguments.figure
-        with OutputFolder(path.parent, [path.name], overwrite=arguments.overwrite) as output:
-            _draw(output, path.name, plan)
+        name = arguments.figure.name
+        places.append((arguments.figure.parent, (name,), name))
     if arguments.output is not None:
-        with OutputFolder(arguments.output, _FILES, overwrite=arguments.overwrite) as output:
-            output.write_text("plan.txt", f"{plan}\n")
-            output.write_text("plan.json", json.dumps(plan.to_dict(), indent=2) + "\n")
-            _draw(output, "plan.png", plan)
+        places.append((arguments.output, _FILES, "plan.png"))
+    inputs = [] if arguments.file is None else [arguments.file]
+    return [
+        (OutputFolder(folder, names, overwrite=arguments.overwrite, inputs=inputs), figure)
+        for folder, names, figure in places
+    ]
 
 
-def _draw(output: OutputFolder, name: str, plan: Plan) -> None:
-    with figure_for_file() as figure:
-        figure.set_layout_engine("constrained")
-        figure.set_size_inches(7.5, 1.8 + 0.3 * (len(plan.orientations) + len(plan.scaling)))
-        PlanDisplay.from_plan(plan, ax=figure.subplots())
-        suffix = os.path.splitext(name)[1].lower().removeprefix(".")
-        output.write(name, lambda stream: save_figure(figure, stream, suffix))
+def _write(outputs: list[tuple[OutputFolder, str]], plan: Plan) -> None:
+    texts = {"plan.txt": f"{plan}\n", "plan.json": json.dumps(plan.to_dict(), indent=2) + "\n"}
+    for folder, figure in outputs:
+        stem, suffix = os.path.splitext(figure)
+        with folder as output:
+            for name in texts:
+                if name in output.names:
+                    output.write_text(name, texts[name])
+            write_figure(output, stem, [suffix.removeprefix(".")], partial(_draw, plan))
+
+
+def _draw(plan: Plan, figure: Figure) -> None:
+    figure.set_layout_engine("constrained")
+    figure.set_size_inches(7.5, 1.8 + 0.3 * (len(plan.orientations) + len(plan.scaling)))
+    PlanDisplay.from_plan(plan, ax=figure.subplots())

@@ -26,6 +26,7 @@ _NOT_READ = (
     "has values of variable length or references, which are not read; save text with a fixed "
     "length (dtype 'S20') and without compression"
 )
+_INCOMPLETE = "is a virtual dataset whose sources do not give all of its values"
 _ELSEWHERE = "tensift reads no file but the one it is given; copy the values into one file"
 
 
@@ -116,10 +117,32 @@ def _virtual_refusal(item: Any, own: set[str]) -> str:
             return f"takes its values from another file, {source.file_name!r}; {_ELSEWHERE}"
         if source.dset_name.strip("/") not in own:
             return f"takes its values from {source.dset_name!r}, which the file does not hold"
-        covered += source.vspace.get_select_npoints()
-    if covered < math.prod(item.shape):
-        return "is a virtual dataset whose sources do not give all of its values"
-    return ""
+        block = _block_of(source)
+        if block is None:
+            return "is a virtual dataset whose sources are not blocks; copy its values instead"
+        covered += math.prod(part.stop - part.start for part in block)
+    return _INCOMPLETE if covered < math.prod(item.shape) else ""
+
+
+def _block_of(source: Any) -> tuple[slice, ...] | None:
+    """Return the block of a virtual dataset that a source gives, None if it is not one block."""
+    try:
+        count = source.vspace.get_select_npoints()
+        low, high = source.vspace.get_select_bounds()
+    except (RuntimeError, ValueError):  # it grows with its source
+        return None
+    block = tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))
+    return block if count == math.prod(part.stop - part.start for part in block) else None
+
+
+def _covers_everything(item: Any) -> bool:
+    """Whether the sources of a virtual dataset give every value; blocks may overlap."""
+    given = np.zeros(item.shape, dtype=bool)
+    for source in item.virtual_sources():
+        block = _block_of(source)
+        if block is not None:
+            given[block] = True
+    return bool(given.all())
 
 
 def _packing_refusal(item: Any) -> str:
@@ -148,6 +171,9 @@ class _Hdf5Loader:
             item = file[self.name]
             if item.dtype.hasobject:
                 raise RefusedFile(f"{self.path}: {self.name!r} is neither numbers nor text")
+            # Here the memory for it has been checked, as it has not been when files are listed.
+            if item.is_virtual and not _covers_everything(item):
+                raise RefusedFile(f"{self.path}: {self.name!r} {_INCOMPLETE}")
             array = np.asarray(item[()])
             if array.dtype.names == ("real", "imag"):
                 array = array["real"] + 1j * array["imag"]

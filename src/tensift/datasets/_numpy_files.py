@@ -68,8 +68,10 @@ class _NpzLoader:
             archive.open(self.member) as stream,
         ):
             array: np.ndarray = np.lib.format.read_array(stream, allow_pickle=False)
-            # zipfile checks the checksum only when everything has been read.
-            stream.read()
+            # zipfile checks the checksum when the end is reached. A small archive can unpack to
+            # any size, so nothing that may follow the array is read.
+            if stream.read(1):
+                raise ValueError(f"{self.member} is longer than its array")
             return array
 
 

@@ -19,6 +19,7 @@ __all__ = ["Table", "header_line", "read_label_list", "read_table"]
 # The rows under the first one that decide whether it is a header.
 _PROBED_ROWS = 1000
 _PROBED_CELLS = 2**18
+_COMPARED_ROWS = 3  # to find the delimiter
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
 _SAY_WHICH = "say which with header=True or header=False (--header or --no-header)"
 # Data frames write their column numbers as a header. From this many on they are no coincidence.
@@ -106,7 +107,9 @@ def read_table(
     if labelled is not None:
         labels = _as_numbers_if_possible(_load(layout, [labelled], str)[:, 0])
     data = _load(layout, kept, float)
-    if data.size and data.shape[1] != len(kept):
+    if not data.size:
+        data = data.reshape(0, len(kept))
+    elif data.shape[1] != len(kept):
         _refuse_ragged(layout)
     names = [layout.first[column] for column in kept] if layout.has_header else None
     return Table(data, names, labels)
@@ -306,16 +309,20 @@ def _open_text(path: Path) -> Iterator[IO[str]]:
 
 
 def _guess_delimiter(path: Path) -> str | None:
+    """Return the mark that divides the first rows alike, None for white space.
+
+    Names may hold the other marks, quoted or not: ``price; net,weight``.
+    """
     if path.suffix.lower() == ".tsv":
         return "\t"
-    with _open_text(path) as stream:
-        first = ""
-        for line in stream:
-            first += line
-            # A quoted name may go on in the next line.
-            if first.strip() and first.count('"') % 2 == 0:
-                break
-    return next((mark for mark in "\t;," if mark in first), None)
+    dividing = []
+    for mark in "\t;,":
+        lengths = [len(row) for _, row in islice(_rows(path, mark), _COMPARED_ROWS)]
+        if lengths and lengths[0] > 1:
+            if len(set(lengths)) == 1:
+                return mark
+            dividing.append(mark)
+    return dividing[0] if dividing else None
 
 
 def _is_missing(cell: str) -> bool:
@@ -323,11 +330,12 @@ def _is_missing(cell: str) -> bool:
 
 
 def _is_number(cell: str) -> bool:
+    """Whether NumPy reads a cell as a number; Python alone takes "1_000" and "١" for numbers."""
     try:
         float(cell)
     except ValueError:
         return False
-    return True
+    return cell.isascii() and "_" not in cell
 
 
 def _begins_like_a_number(cell: str) -> bool:

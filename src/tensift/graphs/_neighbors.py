@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.arrays import refuse_masked
 from tensift.graphs._distances import expanded_distances
 
 __all__ = ["nearest_neighbors"]
@@ -48,6 +49,7 @@ def nearest_neighbors(X: NDArray, k: int) -> tuple[NDArray[np.intp], NDArray[np.
     n = len(X)
     if not 1 <= k < n:
         raise ValueError(f"k={k} is not possible for {n} rows; choose k from 1 to {n - 1}")
+    refuse_masked(X)
     X = np.asarray(X, dtype=float)
     centred = X - X.mean(axis=0)
     norms = np.einsum("ij,ij->i", centred, centred)

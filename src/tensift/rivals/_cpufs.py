@@ -212,7 +212,7 @@ class CPUFS(VectorisedSelector):
             )
         model = self._model(rows)
         report = progress_bar("iterating", self.n_init * self.max_iter) if self.verbose else None
-        seeds = check_random_state(self.random_state).randint(2**31, size=self.n_init)
+        seeds = check_random_state(self.random_state).randint(2**31, size=int(self.n_init))
         runs = []
         for number, seed in enumerate(seeds):
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import is_device_array, to_numpy
 from tensift.selection._geometry import Geometry, GeometryOrder
 
@@ -95,6 +96,7 @@ def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
     >>> print(suggest_count(noise).reason)  # doctest: +ELLIPSIS
     no structure: ...
     """
+    refuse_masked(rows, "rows")
     samples = rows if is_device_array(rows) else np.asarray(rows)
     return count_by_alignment(samples, feature_mode, Geometry(samples, feature_mode))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import is_device_array, namespace_of, precision_of, widened
 from tensift._utils.stacks import adjoint, squared_modulus
 
@@ -71,6 +72,7 @@ class Fibres:
         return xp.where(self._varies, centred / self._unit, xp.zeros_like(centred))
 
     def _unfolded(self, rows: Any) -> Any:
+        refuse_masked(rows, "rows")
         rows = widened(rows if is_device_array(rows) else np.asarray(rows))
         xp = namespace_of(rows)
         if self._mode is None:

@@ -16,6 +16,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import is_device_array, moved_to, namespace_of, to_numpy
 
 __all__ = ["SampleComponents", "neighbour_graph", "target_of", "whitened_components"]
@@ -59,6 +60,7 @@ def whitened_components(samples: Any, most: int = max(_COMPONENTS)) -> NDArray[n
     >>> components.shape, bool(np.allclose(components.T @ components, np.eye(6)))
     ((40, 6), True)
     """
+    refuse_masked(samples, "samples")
     return SampleComponents(samples, most).of_all()
 
 

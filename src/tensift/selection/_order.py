@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import device_of, is_device_array, kind_of, namespace_of
 
 __all__ = ["rank_features"]
@@ -105,6 +106,7 @@ def _sequence_of_ties(ties: Any, shape: tuple[int, ...]) -> list[NDArray]:
 
 
 def _real_numbers(values: ArrayLike, name: str) -> NDArray:
+    refuse_masked(values, name)
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be real numbers, got an array of dtype {array.dtype}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,12 @@ __all__ = ["refuse_missing_files"]
 
 def refuse_missing_files(array: Any) -> None:
     """Raise an error if a file that an h5py dataset takes values from is missing or too short."""
-    if type(array).__module__.split(".")[0] != "h5py":
-        return
+    if type(array).__module__.split(".")[0] == "h5py":
+        _refuse_missing(array, seen=set())
+
+
+def _refuse_missing(array: Any, seen: set[tuple[str, str]]) -> None:
+    """Check one dataset and those that it takes values from; `seen` are the ones checked."""
     for name, needed, item in _other_files(array):
         found = _find(array, name)
         if found is None:
@@ -30,11 +35,9 @@ def refuse_missing_files(array: Any) -> None:
                 f"X takes {needed} bytes from {name!r}, which has only {os.path.getsize(found)}; "
                 "HDF5 would read zeros for the rest"
             )
-        if item is not None and not _holds(array, found, item):
-            raise ValueError(
-                f"X takes values from {item!r} in {name!r}, which is missing; HDF5 would read "
-                "zeros instead"
-            )
+        if item is not None and (found, item) not in seen:
+            seen.add((found, item))
+            _refuse_missing_item(array, name, found, item, seen)
 
 
 def _other_files(array: Any) -> Iterator[tuple[str, int, str | None]]:
@@ -63,13 +66,23 @@ def _find(array: Any, name: str) -> str | None:
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
-def _holds(array: Any, path: str, item: str) -> bool:
-    if os.path.samefile(path, array.file.filename):
-        return item in array.file
+def _refuse_missing_item(
+    array: Any, name: str, path: str, item: str, seen: set[tuple[str, str]]
+) -> None:
     import h5py
 
-    try:
-        with h5py.File(path, "r") as file:
-            return item in file
-    except OSError:  # not an HDF5 file, or another process writes to it
-        return h5py.is_hdf5(path)
+    problem = f"X takes values from {item!r} in {name!r}, which is missing"
+    if os.path.samefile(path, array.file.filename):
+        opened: Any = nullcontext(array.file)
+    else:
+        try:
+            opened = h5py.File(path, "r")
+        except OSError:  # not an HDF5 file, or another process writes to it
+            if h5py.is_hdf5(path):
+                return
+            raise ValueError(f"{problem}; HDF5 would read zeros instead") from None
+    with opened as file:
+        if item not in file:
+            raise ValueError(f"{problem}; HDF5 would read zeros instead")
+        if isinstance(file[item], h5py.Dataset):
+            _refuse_missing(file[item], seen)
