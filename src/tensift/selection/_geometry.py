@@ -52,7 +52,7 @@ from tensift._utils.namespace import (
     to_numpy,
 )
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
-from tensift.selection._overlaps import overlaps_of
+from tensift.selection._overlaps import energies_of, overlaps_of
 
 __all__ = ["Geometry", "GeometryOrder", "standard_error"]
 
@@ -60,7 +60,7 @@ _LEAST_WEIGHT = 0.02  # of the largest agreement, and of the largest score
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are left out
 _ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviations of constants, as a share of them
 _TIE = {"float64": 1e-9, "float32": 1e-5}  # merits that differ by a smaller share are equal
-_BLOCK = 4096  # columns whose neighbours are compared together
+_BLOCK = 512  # columns whose neighbours are compared together
 
 
 def standard_error(n_samples: int) -> float:
@@ -96,11 +96,12 @@ class Geometry:
         xp = namespace_of(raw)
         self.n_samples, self.n_features, _ = raw.shape
         values = raw - xp.mean(raw, axis=0, keepdims=True)
-        peak, largest = float(xp.max(xp.abs(values))), float(xp.max(xp.abs(raw)))
+        peak, largest = _largest(values), _largest(raw)
         self.is_constant = peak <= _ROUNDING[precision_of(values)] * largest
         if peak > 0:
             values /= peak  # squares must neither overflow nor vanish
-        deviation = np.asarray(to_numpy(xp.sqrt(xp.mean(xp.sum(values**2, axis=2), axis=0))), float)
+        energies = xp.sum(energies_of(values), axis=1)
+        deviation = np.sqrt(np.asarray(to_numpy(energies), float) / self.n_samples)
         self.kept = np.flatnonzero(deviation > _LEAST_DEVIATION * deviation.max())
         if self.kept.size < self.n_features:
             values = xp.take(values, _indices(values, self.kept), axis=1)
@@ -310,10 +311,10 @@ def _look_at(
     for side in splits:
         halves = [np.flatnonzero(side == half) for half in (0, 1)]
         own = [columns[half].ravel() for half in halves]
-        parts = [xp.take(flat, _indices(flat, one), axis=1) for one in own]
-        seen_by = components.of_halves(parts, own)[::-1]
-        for half, part, other in zip(halves, parts, seen_by, strict=True):
-            found[half] += agreement_of(part, depth, neighbour_graph(other))
+        graphs = [neighbour_graph(one) for one in components.of_halves(own)]
+        for half, part, graph in zip(halves, own, graphs[::-1], strict=True):
+            judged = xp.take(flat, _indices(flat, part), axis=1)
+            found[half] += agreement_of(judged, depth, graph)
     return components.of_all(), found / len(splits)
 
 
@@ -345,6 +346,12 @@ def agreement_of(flat: Any, depth: int, graph: scipy.sparse.csr_array) -> NDArra
 def moved_or_same(like: Any, values: NDArray[Any]) -> Any:
     """Copy values to the device and precision of `like`, if it is not a NumPy array."""
     return moved_to(like, values, like.dtype) if is_device_array(like) else values
+
+
+def _largest(values: Any) -> float:
+    """Return the largest absolute value, without an array of all of them."""
+    xp = namespace_of(values)
+    return max(float(xp.max(values)), -float(xp.min(values)))
 
 
 def _indices(like: Any, indices: NDArray[Any]) -> Any:

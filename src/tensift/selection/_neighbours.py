@@ -87,16 +87,23 @@ class SampleComponents:
             return _leading(self._gram, self._count)[1]
         return self._from_values(self._samples, self._gram)
 
-    def of_halves(self, parts: list[Any], columns: list[NDArray[np.intp]]) -> list[NDArray[Any]]:
-        """Return the components of both halves: `parts` of the samples at these `columns`."""
+    def of_halves(self, halves: list[NDArray[np.intp]]) -> list[NDArray[np.float64]]:
+        """Return the components of two halves of the values, given by their columns."""
         if self._by_samples:
-            xp = namespace_of(parts[0])
-            first = np.asarray(to_numpy(xp.matmul(parts[0], parts[0].T)), float)
+            part = self._columns(halves[0])
+            first = np.asarray(to_numpy(namespace_of(part).matmul(part, part.T)), float)
+            del part  # as large as half of the samples
             return [_leading(gram, self._count)[1] for gram in (first, self._gram - first)]
         return [
-            self._from_values(part, self._gram[np.ix_(own, own)])
-            for part, own in zip(parts, columns, strict=True)
+            self._from_values(self._columns(half), self._gram[np.ix_(half, half)])
+            for half in halves
         ]
+
+    def _columns(self, columns: NDArray[np.intp]) -> Any:
+        samples = self._samples
+        if is_device_array(samples):
+            columns = moved_to(samples, columns)
+        return namespace_of(samples).take(samples, columns, axis=1)
 
     def _from_values(self, samples: Any, gram: NDArray[np.float64]) -> NDArray[np.float64]:
         energies, right = _leading(gram, min(self._count, len(gram)))

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tensift._utils.namespace import namespace_of
 
-__all__ = ["overlaps_of"]
+__all__ = ["energies_of", "overlaps_of"]
 
 _MOST_VALUES = 2**25  # of all K_j together, if they are kept
+_BLOCK_VALUES = 2**20  # squared together
+
+
+def energies_of(values: Any) -> Any:
+    """Return the sums of squares over samples ``(n, ...)``, without an array of all squares."""
+    xp = namespace_of(values)
+    count = values.shape[0]
+    step = max(1, _BLOCK_VALUES // max(1, math.prod(values.shape[1:])))
+    total = xp.zeros_like(values[0, ...])
+    for start in range(0, count, step):
+        total = total + xp.sum(values[start : min(start + step, count), ...] ** 2, axis=0)
+    return total
 
 
 def overlaps_of(values: Any) -> FibreOverlaps | GramOverlaps:
@@ -33,7 +46,7 @@ class FibreOverlaps:
     def _squares(self) -> Any:
         xp = namespace_of(self._values)
         if self._depth == 1:
-            return xp.sum(self._flat**2, axis=0) ** 2
+            return energies_of(self._values)[:, 0] ** 2
         return xp.stack([self._norm_of_gram(j) for j in range(self._n_features)])
 
     def _norm_of_gram(self, feature: int) -> Any:
