@@ -16,6 +16,7 @@ from tensift._utils.pool import Pool
 from tensift._utils.sklearn_compat import Interval
 from tensift.graphs import heat_kernel_graph
 from tensift.rivals import (
+    NLGMS,
     UDFS,
     CPUFSnn,
     LaplacianScore,
@@ -97,6 +98,12 @@ def test_the_command_of_the_makefile_repeats_a_case():
         text=True,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "api 0: nothing is wrong\n", "")
+
+
+def test_only_fits_with_a_seed_are_repeated(campaign):
+    assert not campaign.api.is_repeatable(NLGMS(3, start="random"))
+    assert campaign.api.is_repeatable(NLGMS(3, start="random", random_state=0))
+    assert campaign.api.is_repeatable(STPCASelector(3))
 
 
 # What campaigns have found
