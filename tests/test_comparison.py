@@ -221,8 +221,8 @@ def test_baselines_are_always_there():
     )  # fmt: skip
     default = compare(selectors=None)
     assert default.methods == (
-        "STPCASelector", "PivotedCholeskySelector", "LaplacianScore", "VarianceSelector",
-        "RandomSelector",
+        "STPCASelector", "GeometrySelector", "PivotedCholeskySelector", "QRSensorSelector",
+        "LaplacianScore", "VarianceSelector", "RandomSelector",
     )  # fmt: skip
 
 
@@ -347,6 +347,7 @@ def made_up(means, stability, spread=0.0):
             for name, value in zip(means, stability, strict=True)
         },
         probabilities={}, agreement=np.eye(len(means)), memory={}, failures={}, notes=(),
+        orders={name: np.arange(20) for name in means}, rules=dict.fromkeys(means, "top"),
     )  # fmt: skip
 
 

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tensift.selection import (
     ColumnSubsetOrder,
+    _fibres,
     suggest_count_by_reconstruction,
 )
-from tensift.selection import _column_subsets as module
 
 RIDGE = 1e-2  # the share of the mean energy of an element that the docstring calls delta
 
@@ -105,7 +105,7 @@ def test_picks_are_nested_and_can_be_continued():
     X = samples(25)
     whole = ColumnSubsetOrder(X, None).extend(12)
     order = ColumnSubsetOrder(X, None)
-    assert order.curve.shape == (0,)
+    assert order.curve.shape == order.extend(0).shape == (0,)
     for count in (1, 4, 3, 12, 20):
         assert_array_equal(order.extend(count), whole[:count])
     assert_array_equal(order.ranking(), whole)
@@ -200,11 +200,11 @@ def test_long_fibres_are_seen_through_their_leading_components(n, monkeypatch):
     X = X.reshape(n, 6, 30) * np.array([1, 2, 3, 1, 2, 3])[:, None]
     whole = ColumnSubsetOrder(X, 0)
     first = whole.extend(2)
-    monkeypatch.setattr(module, "_WIDEST", 29)
+    monkeypatch.setattr(_fibres, "_WIDEST", 29)
     nearly = ColumnSubsetOrder(X, 0)
     assert_array_equal(nearly.extend(2), first)
     assert_allclose(nearly.curve, whole.curve, atol=1e-2)
-    monkeypatch.setattr(module, "_WIDEST", 8)
+    monkeypatch.setattr(_fibres, "_WIDEST", 8)
     few = ColumnSubsetOrder(X, 0)
     few.extend(2)
     # The leading components hold nearly all of the energy; what they leave is not counted.
@@ -236,6 +236,40 @@ def test_no_array_is_moved_to_the_host_for_a_pick(library):
         curve = order.curve
     assert_array_equal(library.numpy(picks), ColumnSubsetOrder(samples(), None).extend(5))
     assert library.numpy(curve).shape == (5,)
+
+
+@pytest.mark.parametrize("mode", [None, 0])
+def test_exchanges_are_the_same_on_every_library(library, mode):
+    """They explain what explicit regressions explain, at least as much as the greedy picks."""
+    X = samples(20, (8, 2), seed=6)
+    columns = columns_of(X, mode)
+    ridge = RIDGE * sum(np.linalg.norm(c) ** 2 for c in columns) / 16
+    order = ColumnSubsetOrder(library.asarray(X), mode)
+    before = library.numpy(order.extend(4))
+    after = library.numpy(order.exchanged(4, 50))
+    assert len(set(after)) == 4
+    assert explained(columns, after, ridge) >= explained(columns, before, ridge) * (1 - 1e-9)
+    assert_array_equal(after, ColumnSubsetOrder(X, mode).exchanged(4, 50))
+    assert_array_equal(before, ColumnSubsetOrder(X, mode).exchanged(4, 0))
+    further = ColumnSubsetOrder(X, mode)
+    further.extend(6)
+    assert_array_equal(further.exchanged(4, 50), after)
+
+
+def test_gains_are_what_regressions_explain_in_addition(library):
+    X = samples(20)
+    columns = columns_of(X, None)
+    energy = sum(np.linalg.norm(c) ** 2 for c in columns)
+    order = ColumnSubsetOrder(library.asarray(X), None)
+    assert order.gains.shape == (0,)
+    picks = library.numpy(order.extend(5))
+    totals = [explained(columns, picks[:k], RIDGE * energy / 12) for k in range(1, 6)]
+    gains = np.diff([0, *totals]) / energy
+    assert_allclose(library.numpy(order.gains), gains, rtol=1e-8)
+    following = library.numpy(order.next_gains)
+    for j in set(range(12)) - set(picks):
+        more = explained(columns, [*picks, j], RIDGE * energy / 12)
+        assert_allclose(following[j], (more - totals[-1]) / energy, rtol=1e-7)
 
 
 # How many

@@ -113,7 +113,7 @@ def _add_method_arguments(group: Any) -> None:
 
 
 def _default_methods() -> str:
-    return ",".join(name.removesuffix("Selector").casefold() for name in DEFAULT_SELECTORS)
+    return ", ".join(name.removesuffix("Selector").casefold() for name in DEFAULT_SELECTORS)
 
 
 def _add_output_arguments(group: Any) -> None:

@@ -12,7 +12,8 @@ from tensift.rivals._greedy import GreedySelector, Picks
 
 __all__ = ["FacilityLocationSelector"]
 
-_BLOCK = 2**22  # similarities that are computed at once
+_HELD = 2**26  # similarities that are held, 512 MiB; if there are more, they are computed again
+_BLOCK = 2**22  # similarities that are looked at together
 
 
 class FacilityLocationSelector(GreedySelector):
@@ -52,11 +53,13 @@ class FacilityLocationSelector(GreedySelector):
     Notes
     -----
     The picks are those of ``FacilityLocationSelection(metric="corr")`` in apricot, given features
-    instead of samples. Constant features take no part here; apricot cannot correlate them.
+    instead of samples. Constant features take no part here; they have no correlation, and apricot
+    does not end on them. Equal gains go to the smaller index here.
 
     What a feature adds can only shrink as others are picked. So gains are computed again only for
     features that may be the best (lazy greedy), which does not change the result. A fit takes
-    ``O(n d^2)`` and no ``d x d`` matrix is held. Tensors may be complex.
+    ``O(n d^2)``. The similarities of all pairs are held up to 8192 features; beyond, they are
+    computed when they are needed, which is slower. Tensors may be complex.
 
     References
     ----------
@@ -87,15 +90,15 @@ class FacilityLocationSelector(GreedySelector):
         self.feature_shape = feature_shape
 
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
-        size, columns = values.shape[1], unit_columns(values)
+        size, similarities = values.shape[1], _Similarities(unit_columns(values))
         served = np.zeros(size)  # the similarity of every feature to the nearest picked one
         picks = Picks([], [], served)
         # Gains from earlier picks are upper bounds; of equal ones the smaller index comes first.
-        bounds = [(-gain, j, -1) for j, gain in enumerate(_gains(columns, served))]
+        bounds = [(-gain, j, -1) for j, gain in enumerate(similarities.gains(served))]
         heapq.heapify(bounds)
         while len(picks.features) < count:
             bound, best, known = heapq.heappop(bounds)
-            column = correlations(columns, slice(best, best + 1))[:, 0] ** 2
+            column = similarities.some(slice(best, best + 1))[:, 0]
             if known < len(picks.features):
                 gain = _rounded(np.maximum(column - served, 0).sum())
                 heapq.heappush(bounds, (-gain, best, len(picks.features)))
@@ -103,18 +106,34 @@ class FacilityLocationSelector(GreedySelector):
             picks.features.append(best)
             picks.gains.append(-bound / size)
             served = np.maximum(served, column)
-        return picks._replace(left=_gains(columns, served) / size)
+        return picks._replace(left=similarities.gains(served) / size)
 
 
-def _gains(columns: NDArray, served: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what every feature would add, a block of features at a time."""
-    size = len(served)
-    step = max(1, _BLOCK // size)
-    parts = []
-    for start in range(0, size, step):
-        similar = correlations(columns, slice(start, start + step)) ** 2
-        parts.append(np.maximum(similar - served[:, None], 0).sum(axis=0))
-    return _rounded(np.concatenate(parts))
+class _Similarities:
+    """Squared correlations of features: a matrix if it is small, or computed when needed."""
+
+    def __init__(self, columns: NDArray) -> None:
+        self._columns = columns
+        self._size = columns.shape[1]
+        self._whole: NDArray[np.float64] | None = None
+        if self._size**2 <= _HELD:
+            # Fortran order, because columns are read.
+            self._whole = np.asfortranarray(self.some(slice(None)))
+
+    def some(self, features: slice) -> NDArray[np.float64]:
+        """Return the similarities of all features to some."""
+        if self._whole is not None:
+            return self._whole[:, features]
+        return correlations(self._columns, features) ** 2
+
+    def gains(self, served: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what every feature would add, a block of features at a time."""
+        step = max(1, _BLOCK // self._size)
+        parts = []
+        for start in range(0, self._size, step):
+            similar = self.some(slice(start, start + step))
+            parts.append(np.maximum(similar - served[:, None], 0).sum(axis=0))
+        return _rounded(np.concatenate(parts))
 
 
 def _rounded(gains: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -62,8 +62,8 @@ class FastCanSelector(GreedySelector):
     The picks are those of ``FastCan`` in fastcan with the principal components as the target, which
     is how its documentation selects without labels. There are two differences. fastcan skips
     features that rounding errors show to depend on picked ones; we skip those of which less than
-    1e-12 of their variance is left. Once no feature adds anything, fastcan stops with an error,
-    and we order the others by their deviation.
+    1e-12 of their variance is left. Once all features depend on picked ones, fastcan stops with an
+    error or goes on by rounding errors, and we order the others by their deviation.
 
     A fit takes ``O(s n d)`` for ``s`` picks, times the length of a fibre with `feature_mode`, and a
     decomposition of the samples once. Tensors may be complex.
@@ -104,7 +104,7 @@ class FastCanSelector(GreedySelector):
         self.feature_shape = feature_shape
 
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
-        n, size, width = values.shape
+        n, size, _ = values.shape
         left = values.reshape(n, -1).copy()
         target = leading_components(left, self.n_components or count)[0]
         if self.n_components is not None and self.n_components > target.shape[1]:
@@ -112,40 +112,52 @@ class FastCanSelector(GreedySelector):
                 f"n_components={self.n_components} is more than the rank of X; {target.shape[1]} "
                 "is used"
             )
-        least = _DEPENDENT * _lengths(left)
+        state = _Uncorrelated(left, target, size)
         free = np.ones(size, bool)
         picks = Picks([], [], np.zeros(size))
         for _ in range(count):
-            gains = np.where(free, _gains(left, target, least, size), 0)
+            gains = np.where(free, state.gains(), 0)
             best = first_largest(gains)
             if gains[best] <= _DEPENDENT:
                 return picks
             picks.features.append(best)
             picks.gains.append(float(gains[best]))
             free[best] = False
-            own = left[:, best * width : (best + 1) * width]
-            basis = orthonormal_basis(own, float(np.linalg.norm(own)))
-            left -= basis @ (basis.conj().T @ left)
-        return picks._replace(left=np.where(free, _gains(left, target, least, size), 0))
+            state.take(best)
+        return picks._replace(left=np.where(free, state.gains(), 0))
 
 
-def _gains(
-    left: NDArray, target: NDArray, least: NDArray[np.float64], size: int
-) -> NDArray[np.float64]:
-    """Return the squared canonical correlations of what is left of each feature with the target."""
-    products = target.conj().T @ left
-    lengths = _lengths(left)
-    if left.shape[1] == size:
-        squares = squared_modulus(products).sum(axis=0)
-        return np.divide(squares, lengths, out=np.zeros(size), where=lengths > least)
-    left = np.where(lengths > least, left, 0)
-    fibres = np.moveaxis(left.reshape(len(left), size, -1), 1, 0)
-    bases, values, _ = np.linalg.svd(fibres, full_matrices=False)
-    bases *= (values > 1e-6 * values.max(axis=1, keepdims=True))[:, None, :]
-    gains: NDArray[np.float64] = squared_modulus(target.conj().T @ bases).sum(axis=(1, 2))
-    return gains
+class _Uncorrelated:
+    """What is left of features ``(n, size * width)`` that is uncorrelated with the picked ones."""
 
+    def __init__(self, left: NDArray, target: NDArray, size: int) -> None:
+        self._left, self._target, self._size = left, target, size
+        self._width = left.shape[1] // size
+        self._products = target.conj().T @ left
+        self._least = _DEPENDENT * self._lengths()
 
-def _lengths(columns: NDArray) -> NDArray[np.float64]:
-    sums: NDArray[np.float64] = squared_modulus(columns).sum(axis=0)
-    return sums
+    def gains(self) -> NDArray[np.float64]:
+        """Return the squared canonical correlations of each feature with the target."""
+        lengths = self._lengths()
+        varies = lengths > self._least
+        if self._width == 1:
+            squares = squared_modulus(self._products).sum(axis=0)
+            return np.divide(squares, lengths, out=np.zeros(self._size), where=varies)
+        left = np.where(varies, self._left, 0)
+        fibres = np.moveaxis(left.reshape(len(left), self._size, -1), 1, 0)
+        bases, values, _ = np.linalg.svd(fibres, full_matrices=False)
+        bases *= (values > 1e-6 * values.max(axis=1, keepdims=True))[:, None, :]
+        gains: NDArray[np.float64] = squared_modulus(self._target.conj().T @ bases).sum(axis=(1, 2))
+        return gains
+
+    def take(self, feature: int) -> None:
+        """Take a feature out of all others."""
+        own = self._left[:, feature * self._width : (feature + 1) * self._width]
+        basis = orthonormal_basis(own, float(np.linalg.norm(own)))
+        shares = basis.conj().T @ self._left
+        self._left -= basis @ shares
+        self._products -= (self._target.conj().T @ basis) @ shares
+
+    def _lengths(self) -> NDArray[np.float64]:
+        sums: NDArray[np.float64] = squared_modulus(self._left).sum(axis=0)
+        return sums

@@ -44,27 +44,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import (
     device_of,
     is_device_array,
     namespace_of,
     precision_of,
-    widened,
 )
 from tensift._utils.stacks import adjoint, squared_modulus
+from tensift.selection._fibres import Fibres
 from tensift.selection._order import rank_features
 
-__all__ = ["ColumnSubsetOrder", "Fibres", "Step"]
+__all__ = ["ColumnSubsetOrder", "Step"]
 
 _RIDGE = 1e-2  # delta, as a share of the mean energy of the elements that vary
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are picked after all others
-_ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviation of a constant, as a share of its value
 _TIE = {"float64": 1e-9, "float32": 1e-4}  # gains that differ by a smaller share are equal
-_WIDEST = 64  # values of a fibre; longer ones are seen through so many principal components
-_DEPENDENT = (
-    1e4  # epsilons of a feature's norm that others may leave of it although they explain it
-)
+_DEPENDENT = 1e4  # epsilons of the norm of a feature: if less is left of it, others explain it
 
 
 class Step(NamedTuple):
@@ -88,6 +83,15 @@ class ColumnSubsetOrder:
     scores : array of one value per feature, optional
         Gains are multiplied by the square roots of the scores. If some are negative, the least
         one counts as zero. Features whose score is zero are picked after all others.
+
+    Attributes
+    ----------
+    size : int
+        The number of features.
+    n_varying : int
+        The number of features that vary enough to be picked before all others are.
+    fibres : Fibres
+        How samples become centred features.
 
     Notes
     -----
@@ -124,7 +128,7 @@ class ColumnSubsetOrder:
         self._ends = [_count(self._tiers <= tier) for tier in range(3)]
         energy = self.fibres.energy
         self._total = xp.where(energy > 0, energy, xp.ones_like(energy))
-        self._regression = _Regression(values, self.fibres.ridge)
+        self._regression = _Regression(values, _RIDGE * self.fibres.mean_energy)
         self._index = xp.arange(self.size, device=device_of(values))
         self._picked: list[Any] = []
         self._gains: list[Any] = []
@@ -136,7 +140,8 @@ class ColumnSubsetOrder:
         count = min(count, self.size)
         while len(self._picked) < count:
             self.advance()
-        return namespace_of(self._index).concat(self._picked[:count])
+        picks = [self._index[:0], *self._picked[:count]]
+        return namespace_of(self._index).concat(picks)
 
     def advance(self) -> Step:
         """Pick one feature more, and tell how it changed the regression."""
@@ -159,10 +164,14 @@ class ColumnSubsetOrder:
         until a whole round changes nothing or `most` exchanges were made. The result is a set:
         it is not nested for other counts. Use a new object afterwards.
         """
-        picks = [self.extend(count)[k : k + 1] for k in range(min(count, self.size))]
+        self.extend(count)
+        picks = self._picked[:count]
         xp = namespace_of(self._index)
         done, unchanged, place = 0, 0, 0
         free = self._tiers < 2  # of those not picked; features that hardly vary stay out
+        for pick in self._picked[count:]:
+            self._regression.drop(pick)
+            free = free | (self._index == pick)
         while done < most and unchanged < len(picks):
             old = picks[place]
             self._regression.drop(old)
@@ -211,75 +220,7 @@ class ColumnSubsetOrder:
     def next_gains(self) -> Any:
         """The share that each of all features would add next, with `delta`."""
         xp = namespace_of(self._weights)
-        total = xp.where(
-            self.fibres.energy > 0, self.fibres.energy, xp.ones_like(self.fibres.energy)
-        )
-        return xp.clip(self._regression.gains() / total, min=0.0)
-
-
-class Fibres:
-    """How samples become centred features ``(n, d, t)``: learned once, applied to any samples.
-
-    Attributes
-    ----------
-    deviation : array of shape (d,)
-        The root of the energy of every feature; exactly zero for constants.
-    energy : array of shape ()
-        The energy of all features.
-    ridge : array of shape ()
-        ``delta``.
-    """
-
-    def __init__(self, rows: Any, feature_mode: int | None) -> None:
-        self._mode = feature_mode
-        values = self._unfolded(rows)
-        xp = namespace_of(values)
-        self._mean = xp.mean(values, axis=0)
-        largest = xp.max(xp.abs(values), axis=0)
-        values = values - self._mean
-        left = xp.max(xp.abs(values), axis=0)
-        self._varies = left > _ROUNDING[precision_of(values)] * largest
-        left = xp.where(self._varies, left, xp.zeros_like(left))
-        # Squares of tiny numbers would vanish, those of huge ones overflow.
-        peak = xp.max(left)
-        self._unit = xp.where(peak > 0, peak, xp.ones_like(peak))
-        self._rotation = None
-        values = self._scaled(values)
-        energies = xp.sum(squared_modulus(values), axis=0)
-        self.deviation = xp.sqrt(xp.sum(energies, axis=1))
-        self.energy = xp.sum(energies)
-        number = xp.clip(xp.sum(xp.astype(self._varies, energies.dtype)), min=1.0)
-        ridge = _RIDGE * self.energy / number
-        self.ridge = xp.where(ridge > 0, ridge, xp.ones_like(ridge))
-        if values.shape[2] > _WIDEST:
-            self._rotation = _leading_directions(values, _WIDEST)
-
-    def of(self, rows: Any) -> Any:
-        """Samples, centred and scaled like those it was made from, as ``(n, d, t)``."""
-        values = self._scaled(self._unfolded(rows) - self._mean)
-        if self._rotation is None:
-            return values
-        xp = namespace_of(values)
-        rotated = xp.matmul(xp.permute_dims(values, (1, 0, 2)), self._rotation)
-        return xp.permute_dims(rotated, (1, 0, 2))
-
-    def energy_of(self, rows: Any) -> Any:
-        """The energy of samples about the mean, with all values of long fibres."""
-        values = self._scaled(self._unfolded(rows) - self._mean)
-        return namespace_of(values).sum(squared_modulus(values))
-
-    def _scaled(self, centred: Any) -> Any:
-        xp = namespace_of(centred)
-        return xp.where(self._varies, centred / self._unit, xp.zeros_like(centred))
-
-    def _unfolded(self, rows: Any) -> Any:
-        refuse_masked(rows, "rows")
-        rows = widened(rows if is_device_array(rows) else np.asarray(rows))
-        xp = namespace_of(rows)
-        if self._mode is None:
-            return xp.reshape(rows, (rows.shape[0], -1, 1))
-        moved = xp.moveaxis(rows, self._mode + 1, 1)
-        return xp.reshape(moved, (*moved.shape[:2], -1))
+        return xp.clip(self._regression.gains() / self._total, min=0.0)
 
 
 class _Regression:
@@ -389,23 +330,6 @@ class _Span:
         vectors = xp.where(new, vectors, xp.zeros_like(vectors))
         self._left = self._left - xp.matmul(vectors, adjoint(vectors))
         return _real(xp.sum(_conjugate(vectors) * xp.matmul(self._gram, vectors)))
-
-
-def _leading_directions(values: Any, count: int) -> Any:
-    """Orthonormal ``(d, t, count)`` that hold most of the energy of every feature ``(n, t)``."""
-    xp = namespace_of(values)
-    columns = xp.permute_dims(values, (1, 0, 2))
-    n, width = columns.shape[1:]
-    if width <= n:
-        return xp.linalg.eigh(xp.matmul(adjoint(columns), columns))[1][:, :, width - count :]
-    energies, vectors = xp.linalg.eigh(xp.matmul(columns, adjoint(columns)))
-    count = min(count, n)
-    energies, vectors = energies[:, n - count :], vectors[:, :, n - count :]
-    directions = xp.matmul(adjoint(columns), vectors)
-    least = n * xp.finfo(energies.dtype).eps * xp.max(energies, axis=1, keepdims=True)
-    positive = (energies > least)[:, None, :]
-    lengths = xp.sqrt(xp.where(positive, energies[:, None, :], xp.ones_like(energies[:, None, :])))
-    return xp.where(positive, directions / lengths, xp.zeros_like(directions))
 
 
 def _fewer_rows(flat: Any) -> Any:

@@ -1,0 +1,98 @@
+"""Features as matrices of centred values: elements, or fibres for indices along a mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensift._utils.arrays import refuse_masked
+from tensift._utils.namespace import is_device_array, namespace_of, precision_of, widened
+from tensift._utils.stacks import adjoint, squared_modulus
+
+__all__ = ["Fibres"]
+
+_ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviation of a constant, as a share of its value
+_WIDEST = 64  # values of a fibre; longer ones are seen through so many principal components
+
+
+class Fibres:
+    """How samples become centred features ``(n, d, t)``: learned once, applied to any samples.
+
+    Attributes
+    ----------
+    deviation : array of shape (d,)
+        The root of the energy of every feature; exactly zero for constants.
+    energy : array of shape ()
+        The energy of all features.
+    mean_energy : array of shape ()
+        The mean energy of an element that varies; 1 if none does.
+    """
+
+    def __init__(self, rows: Any, feature_mode: int | None) -> None:
+        self._mode = feature_mode
+        values = self._unfolded(rows)
+        xp = namespace_of(values)
+        self._mean = xp.mean(values, axis=0)
+        largest = xp.max(xp.abs(values), axis=0)
+        values = values - self._mean
+        left = xp.max(xp.abs(values), axis=0)
+        self._varies = left > _ROUNDING[precision_of(values)] * largest
+        left = xp.where(self._varies, left, xp.zeros_like(left))
+        # Squares of tiny numbers would vanish, those of huge ones overflow.
+        peak = xp.max(left)
+        self._unit = xp.where(peak > 0, peak, xp.ones_like(peak))
+        self._rotation = None
+        values = self._scaled(values)
+        energies = xp.sum(squared_modulus(values), axis=0)
+        self.deviation = xp.sqrt(xp.sum(energies, axis=1))
+        self.energy = xp.sum(energies)
+        number = xp.clip(xp.sum(xp.astype(self._varies, energies.dtype)), min=1.0)
+        mean = self.energy / number
+        self.mean_energy = xp.where(mean > 0, mean, xp.ones_like(mean))
+        if values.shape[2] > _WIDEST:
+            self._rotation = _leading_directions(values, _WIDEST)
+
+    def of(self, rows: Any) -> Any:
+        """Samples, centred and scaled like those it was made from, as ``(n, d, t)``."""
+        values = self._scaled(self._unfolded(rows) - self._mean)
+        if self._rotation is None:
+            return values
+        xp = namespace_of(values)
+        rotated = xp.matmul(xp.permute_dims(values, (1, 0, 2)), self._rotation)
+        return xp.permute_dims(rotated, (1, 0, 2))
+
+    def energy_of(self, rows: Any) -> Any:
+        """The energy of samples about the mean, with all values of long fibres."""
+        values = self._scaled(self._unfolded(rows) - self._mean)
+        return namespace_of(values).sum(squared_modulus(values))
+
+    def _scaled(self, centred: Any) -> Any:
+        xp = namespace_of(centred)
+        return xp.where(self._varies, centred / self._unit, xp.zeros_like(centred))
+
+    def _unfolded(self, rows: Any) -> Any:
+        refuse_masked(rows, "rows")
+        rows = widened(rows if is_device_array(rows) else np.asarray(rows))
+        xp = namespace_of(rows)
+        if self._mode is None:
+            return xp.reshape(rows, (rows.shape[0], -1, 1))
+        moved = xp.moveaxis(rows, self._mode + 1, 1)
+        return xp.reshape(moved, (*moved.shape[:2], -1))
+
+
+def _leading_directions(values: Any, count: int) -> Any:
+    """Orthonormal ``(d, t, count)`` that hold most of the energy of every feature ``(n, t)``."""
+    xp = namespace_of(values)
+    columns = xp.permute_dims(values, (1, 0, 2))
+    n, width = columns.shape[1:]
+    if width <= n:
+        return xp.linalg.eigh(xp.matmul(adjoint(columns), columns))[1][:, :, width - count :]
+    energies, vectors = xp.linalg.eigh(xp.matmul(columns, adjoint(columns)))
+    count = min(count, n)
+    energies, vectors = energies[:, n - count :], vectors[:, :, n - count :]
+    directions = xp.matmul(adjoint(columns), vectors)
+    least = n * xp.finfo(energies.dtype).eps * xp.max(energies, axis=1, keepdims=True)
+    positive = (energies > least)[:, None, :]
+    lengths = xp.sqrt(xp.where(positive, energies[:, None, :], xp.ones_like(energies[:, None, :])))
+    return xp.where(positive, directions / lengths, xp.zeros_like(directions))
