@@ -103,7 +103,7 @@ def test_the_command_of_the_makefile_repeats_a_case():
 def test_only_fits_with_a_seed_are_repeated(campaign):
     assert not campaign.api.is_repeatable(NLGMS(3, start="random"))
     assert campaign.api.is_repeatable(NLGMS(3, start="random", random_state=0))
-    assert campaign.api.is_repeatable(STPCASelector(3))
+    assert campaign.api.is_repeatable(PivotedCholeskySelector(3))
 
 
 # What campaigns have found
