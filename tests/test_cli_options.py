@@ -10,7 +10,7 @@ import pytest
 from tensift import ExactSolver, PaperSolver, STPCASelector, compare_selectors
 from tensift.cli import main
 from tensift.cli._compare import add_parser as add_compare
-from tensift.cli._method import add_method_arguments, selector_parameters
+from tensift.cli._method import add_method_arguments, make_selector
 from tensift.cli._options import add_option, describe_parameters
 from tensift.cli._plan import add_parser as add_plan
 from tensift.datasets import TensorDataset
@@ -24,7 +24,8 @@ def parameters(text=""):
     add_method_arguments(parser)
     arguments = parser.parse_args(shlex.split(text))
     arguments.input = "x.npy"
-    return selector_parameters(arguments, DATA)
+    found = make_selector(arguments, DATA, verbose=False).get_params(deep=False)
+    return {name: found[name] for name in found if name not in ("verbose", "feature_shape")}
 
 
 def help_of(parser):

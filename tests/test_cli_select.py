@@ -13,9 +13,16 @@ import scipy.io
 import sklearn
 
 import tensift
-from tensift import ExactSolver, PaperSolver, STPCASelector
+from tensift import (
+    ColumnSubsetSelector,
+    ExactSolver,
+    GeometrySelector,
+    PaperSolver,
+    STPCASelector,
+)
 from tensift.cli import main
 from tensift.datasets import _numpy_files
+from tensift.rivals import VarianceSelector
 from tensift.selection import rank_features
 from tensift.sources._rows import FileReader
 
@@ -359,3 +366,51 @@ def test_scores_next_to_zero_are_pointed_out(tmp_path, capsys):
     advice = ["--lam", "auto", "--eta", "auto"]
     assert main(["select", *arguments, *advice, "--overwrite"]) == 0
     assert "next to zero" not in capsys.readouterr().err
+
+
+# Other methods
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        ("geometry", GeometrySelector),
+        ("column-subset", ColumnSubsetSelector),
+        ("VarianceSelector", VarianceSelector),
+    ],
+)
+def test_any_selector_can_be_run(here, capsys, method, kind):
+    assert main(["select", "x.npy", "-k", "7", "--method", method, "--stability", "4"]) == 0
+    out = capsys.readouterr().out
+    folder = here / "x.npy-tensift"
+    expected = kind(7).fit(X)
+    np.testing.assert_array_equal(
+        np.load(folder / "selected.npy"), expected.get_support(indices=True)
+    )
+    np.testing.assert_array_equal(np.load(folder / "scores.npy"), expected.scores_)
+    settings = json.loads((folder / "settings.json").read_text())
+    assert settings["method"] == kind.__name__
+    parameters = expected.get_params()
+    parameters.pop("verbose", None)
+    assert settings["parameters"] == parameters
+    assert f"method    {kind.__name__}\n" in out
+    names = {}
+    imports, line = settings["python"]
+    exec(imports, names)
+    np.testing.assert_array_equal(eval(line, names).order_, expected.order_)
+    assert main(["report", "x.npy", "-k", "7", "--method", method]) == 0
+
+
+def test_options_that_a_method_does_not_have_are_refused(here, capsys):
+    for options, message in (
+        (["--method", "geometry", "--lam", "3"], "--lam is not an option of GeometrySelector"),
+        (["--method", "variance", "--jobs", "2"], "--jobs is not an option of VarianceSelector"),
+        (["--method", "geometry", "--checkpoint", "c.npz"], "--checkpoint works only with"),
+        (["--method", "geometri"], "did you mean GeometrySelector"),
+    ):
+        assert main(["select", "x.npy", "-k", "7", *options]) == 1
+        assert message in capsys.readouterr().err
+    assert names_in(here) == {"x.npy"}
+    assert (
+        main(["select", "x.npy", "-k", "7", "--method", "variance", "--selection", "geometry"]) == 0
+    )

@@ -320,6 +320,16 @@ def test_mode_features_are_counted_too():
     assert suggest_count_by_reconstruction(long, 0).curve.max() < 1
 
 
+def test_no_more_features_are_tried_once_all_is_explained():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5)) @ rng.normal(size=(5, 100))
+    found = suggest_count_by_reconstruction(X + 1e-4 * rng.normal(size=X.shape))
+    assert found.count <= 5
+    assert len(found.alignment) == 16  # one block
+    noisy = suggest_count_by_reconstruction(X + 0.3 * rng.normal(size=X.shape))
+    assert len(noisy.alignment) == 100
+
+
 def test_independent_features_are_nearly_all_needed():
     X = np.random.default_rng(0).normal(size=(400, 30))
     assert suggest_count_by_reconstruction(X).count >= 28

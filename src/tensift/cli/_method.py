@@ -22,10 +22,12 @@ from tensift.cli._arguments import (
 )
 from tensift.cli._input import add_feature_mode, feature_mode_of
 from tensift.cli._options import add_option
+from tensift.comparison import find_selector
 from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
+from tensift.selection import TensorSelector
 
-__all__ = ["add_method_arguments", "feature_names_of", "fit_selector", "selector_parameters"]
+__all__ = ["add_method_arguments", "feature_names_of", "fit_selector", "make_selector"]
 
 _COLLAPSED = 1e-6  # if no score is larger, the penalties have driven all scores to zero
 _SOLVER_SETTINGS = ("tol", "max_iter", "convention", "stopping")
@@ -35,6 +37,11 @@ _NOT_OPTIONS = {"verbose", "feature_shape"}
 def add_method_arguments(group: Any) -> None:
     """Add the parameters of the selector and its solvers."""
     kind = STPCASelector
+    group.add_argument(
+        "--method", default="stpca", metavar="NAME",
+        help="stpca (the default), geometry, columnsubset, or any other selector, such as variance "
+        "or laplacianscore; options that it does not have are refused",
+    )  # fmt: skip
     add_option(
         group, kind, "n_features_to_select", "-k", type=or_auto(count_or_share), metavar="K|auto"
     )
@@ -91,8 +98,49 @@ def _solver_of(arguments: argparse.Namespace) -> str | ExactSolver | PaperSolver
     return ExactSolver(**given)
 
 
-def selector_parameters(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
-    """The parameters of the selector, checked against the shape of the data."""
+def make_selector(
+    arguments: argparse.Namespace, dataset: TensorDataset, verbose: bool
+) -> TensorSelector:
+    """The selector that the options describe, checked against the shape of the data."""
+    kind = find_selector(arguments.method).selector
+    given = _stpca_parameters(arguments, dataset)
+    if kind is not STPCASelector:
+        given = _parameters_of(kind, given)
+        if arguments.checkpoint is not None:
+            raise ValueError(
+                f"--checkpoint works only with --method stpca; {kind.__name__} reads no moments"
+            )
+    if "verbose" in inspect.signature(kind).parameters:
+        given["verbose"] = verbose
+    return kind(**given)
+
+
+def _parameters_of(kind: type[TensorSelector], given: dict[str, Any]) -> dict[str, Any]:
+    """The options that a selector has; those that it does not have must be at their defaults."""
+    always = ("n_features_to_select", "feature_mode")
+    defaults = inspect.signature(STPCASelector).parameters
+    own = inspect.signature(kind).parameters
+    changed = {
+        name: value
+        for name, value in given.items()
+        if name in always or not _is_default(value, defaults[name].default)
+    }
+    for name in changed:
+        if name not in own:
+            option = {"random_state": "seed", "n_jobs": "jobs"}.get(name, name.replace("_", "-"))
+            raise ValueError(
+                f"--{option} is not an option of {kind.__name__}; leave it out, or use "
+                "--method stpca"
+            )
+    return changed
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+def _stpca_parameters(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
+    """All options as parameters of `STPCASelector`."""
     feature_mode = feature_mode_of(arguments, dataset)
     shape = dataset.feature_shape
     total = math.prod(shape)
@@ -126,11 +174,11 @@ def _load_matrix(path: Path) -> np.ndarray:
 
 
 def fit_selector(
-    selector: STPCASelector,
+    selector: TensorSelector,
     dataset: TensorDataset,
     path: Path,
     checkpoint: Path | None = None,
-) -> STPCASelector:
+) -> TensorSelector:
     """Fit a selector; data that are mapped from disk are read in chunks."""
     try:
         if checkpoint is None:
@@ -139,7 +187,8 @@ def fit_selector(
             given = selector.get_params()
             names = ("orientation", "basis", "random_state", "n_jobs", "verbose")
             options = {name: given[name] for name in names}
-            selector.fit(collect_moments(dataset.data, checkpoint=checkpoint, **options))
+            moments: Any = collect_moments(dataset.data, checkpoint=checkpoint, **options)
+            selector.fit(moments)
     except ValueError as error:
         reason = str(error).splitlines()[0]
         if "NaN" in reason or "infinity" in reason:
@@ -148,7 +197,7 @@ def fit_selector(
             )
         raise ValueError(f"{path}: {reason}") from None
     highest = float(selector.scores_.max())
-    if highest < _COLLAPSED:
+    if isinstance(selector, STPCASelector) and highest < _COLLAPSED:
         warn_user(
             f"all scores are next to zero (at most {highest:.0e}), so the ranking says little: the "
             "penalties are too strong for these data; try --lam auto --eta auto"
@@ -156,7 +205,7 @@ def fit_selector(
     return selector
 
 
-def feature_names_of(selector: STPCASelector, dataset: TensorDataset) -> ModeNames:
+def feature_names_of(selector: TensorSelector, dataset: TensorDataset) -> ModeNames:
     """The names of the features: elements, or the indices of a mode."""
     names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
     if selector.feature_mode is None:

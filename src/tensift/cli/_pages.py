@@ -15,6 +15,7 @@ from tensift.cli._method import fit_selector
 from tensift.cli._record import matrix_texts, samples_text, versions
 from tensift.datasets import TensorDataset
 from tensift.report import Source, make_alternatives, make_report
+from tensift.selection import TensorSelector
 
 __all__ = ["add_report_arguments", "comparison_page", "selection_page"]
 
@@ -33,7 +34,7 @@ def add_report_arguments(group: Any) -> None:
 
 def selection_page(
     arguments: argparse.Namespace,
-    selector: STPCASelector,
+    selector: TensorSelector,
     dataset: TensorDataset,
     console: Console,
     title: str | None = None,
@@ -41,7 +42,7 @@ def selection_page(
 ) -> str:
     """The report of a selection, compared with other orientations and bases."""
     alternatives = {}
-    if not arguments.no_alternatives:
+    if not arguments.no_alternatives and isinstance(selector, STPCASelector):
         alternatives = _fitted_alternatives(arguments, selector, dataset, console)
     matrices = matrix_texts(arguments)
     source = Source(
@@ -65,7 +66,7 @@ def _fitted_alternatives(
     selector: STPCASelector,
     dataset: TensorDataset,
     console: Console,
-) -> dict[str, STPCASelector]:
+) -> dict[str, TensorSelector]:
     """Fit other orientations and bases; those that fail are left out with a warning."""
     fitted = {}
     others = make_alternatives(selector)

@@ -17,7 +17,8 @@ from tensift._utils.tables import csv_text
 from tensift.cli._input import describe_file, read_arguments
 from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
-from tensift.report import option_texts
+from tensift.report import import_lines, option_texts
+from tensift.selection import TensorSelector
 from tensift.solvers import solver_from
 
 __all__ = [
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-def ranking_table(selector: STPCASelector, names: ModeNames) -> str:
+def ranking_table(selector: TensorSelector, names: ModeNames) -> str:
     """All features in the order of selection, as CSV."""
     shape = selector.scores_.shape
     modes = range(len(shape))
@@ -54,29 +55,32 @@ def ranking_table(selector: STPCASelector, names: ModeNames) -> str:
 
 
 def settings_of(
-    arguments: argparse.Namespace,
-    parameters: dict[str, Any],
-    selector: STPCASelector,
-    dataset: TensorDataset,
+    arguments: argparse.Namespace, selector: TensorSelector, dataset: TensorDataset
 ) -> dict[str, Any]:
     """Everything needed to repeat the selection, and to check that it is the same."""
-    bases = [
-        {"matrix": describe_file(spec)} if isinstance(spec, Path) else spec
-        for spec in arguments.basis
-    ]
     return {
         "input": describe_input(arguments, dataset),
-        "parameters": {**parameters, "basis": bases, "solver": _describe_solver(parameters)},
+        "method": type(selector).__name__,
+        "parameters": _describe_parameters(arguments, selector),
         "n_selected": int(selector.get_support().sum()),
         "python": [python_imports(arguments, selector), python_line(arguments, selector)],
         "versions": versions(),
     }
 
 
-def _describe_solver(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The name of the solver and all of its settings."""
-    solver = solver_from(parameters["solver"])
-    return {"name": solver.resolve(many_samples=True).name, **solver.get_params()}
+def _describe_parameters(arguments: argparse.Namespace, selector: TensorSelector) -> dict[str, Any]:
+    """All parameters; matrices by their files, and the solver with its settings."""
+    parameters = selector.get_params(deep=False)
+    parameters.pop("verbose", None)
+    if not isinstance(selector, STPCASelector):
+        return parameters
+    bases = [
+        {"matrix": describe_file(spec)} if isinstance(spec, Path) else spec
+        for spec in arguments.basis
+    ]
+    solver = solver_from(selector.solver)
+    name = solver.resolve(many_samples=True).name
+    return {**parameters, "basis": bases, "solver": {"name": name, **solver.get_params()}}
 
 
 def describe_input(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
@@ -100,21 +104,18 @@ def versions() -> dict[str, str]:
     }
 
 
-def python_line(arguments: argparse.Namespace, selector: STPCASelector) -> str:
+def python_line(arguments: argparse.Namespace, selector: TensorSelector) -> str:
     """The expression that makes the same selection in Python."""
     options = option_texts(selector, matrix_texts(arguments))
     # The text of a solver with many settings has line breaks.
     options = [" ".join(o.split()) if o.startswith("solver=") else o for o in options]
     call = ", ".join([repr(arguments.n_features_to_select), *options])
-    return f"STPCASelector({call}).fit({samples_text(arguments)})"
+    return f"{type(selector).__name__}({call}).fit({samples_text(arguments)})"
 
 
-def python_imports(arguments: argparse.Namespace, selector: STPCASelector) -> str:
+def python_imports(arguments: argparse.Namespace, selector: TensorSelector) -> str:
     """The imports that `python_line` needs."""
-    names = [type(selector).__name__]
-    if not isinstance(selector.solver, str):
-        names.append(type(selector.solver).__name__)
-    imports = [f"from tensift import {', '.join(sorted(names))}"]
+    imports = import_lines(selector).split("\n")
     imports += ["import numpy as np"] if matrix_texts(arguments) else []
     return "; ".join([*imports, "from tensift.datasets import read_tensor"])
 

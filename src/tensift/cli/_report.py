@@ -7,11 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tensift import STPCASelector
 from tensift._utils.units import format_bytes
 from tensift.cli._console import Console, add_console_arguments, format_shape
 from tensift.cli._input import add_input_arguments, inputs_of, read_input
-from tensift.cli._method import add_method_arguments, fit_selector, selector_parameters
+from tensift.cli._method import add_method_arguments, fit_selector, make_selector
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
 from tensift.cli._stability import add_stability_argument, resampled, say_stability
@@ -73,12 +72,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         refuse_inputs([arguments.checkpoint], inputs)
         inputs.append(arguments.checkpoint)
     dataset = read_input(arguments)
-    parameters = selector_parameters(arguments, dataset)
+    selector = make_selector(arguments, dataset, console.shows_progress)
     output = OutputFolder(path.parent, [path.name], overwrite=arguments.overwrite, inputs=inputs)
     with output:
-        selector = STPCASelector(**parameters, verbose=console.shows_progress)
         fit_selector(selector, dataset, arguments.input, arguments.checkpoint)
-        found = resampled(arguments, parameters, dataset, console)
+        found = resampled(arguments, selector, dataset, console)
         page = selection_page(arguments, selector, dataset, console, arguments.title, found)
         output.write_text(path.name, page)
     shape = format_shape(dataset.feature_shape)

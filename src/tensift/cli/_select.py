@@ -20,7 +20,7 @@ from tensift.cli._method import (
     add_method_arguments,
     feature_names_of,
     fit_selector,
-    selector_parameters,
+    make_selector,
 )
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
@@ -28,6 +28,7 @@ from tensift.cli._record import python_imports, python_line, ranking_table, sett
 from tensift.cli._stability import add_stability_argument, resampled, say_stability, stability_table
 from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames, SelectionDisplay
+from tensift.selection import TensorSelector
 
 __all__ = ["add_parser", "run"]
 
@@ -37,7 +38,11 @@ _STABILITY = "stability.csv"
 _TOP = 5
 
 _DESCRIPTION = """\
-Rank the features of a data tensor by STPCA-MP, and write the best to files.
+Select features of a data tensor, by STPCA-MP or by another method, and write them to files.
+
+Methods: geometry keeps samples recognisable and is the fastest; stpca, the default, does the same
+with scores of a sparse, certified model of which features reconstruct which; columnsubset predicts
+the features that are left out. See tensift compare for how they do on your data.
 
 Data have the shape (n, d_1, ..., d_m): samples first, then the feature modes, counted from 0.
   orientation    the mode along which features predict each other: for images, with 0 each pixel
@@ -64,6 +69,7 @@ In CSV files, names that a spreadsheet would run, such as =A1, begin with an apo
 examples:
   tensift select digits.npy                             choose the number of features too
   tensift select digits.npy -k 20
+  tensift select digits.npy -k 20 --method geometry     without a model, in no time
   tensift select faces.mat -k 0.1 --orientation 1 --basis dct -o faces
   tensift select eeg.npz -k 8 --feature-mode 0          select channels, not elements
   tensift select cube.h5 --variable cube -k 500 --basis haar,dct --jobs -1
@@ -118,9 +124,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         refuse_inputs([arguments.checkpoint], inputs)
         inputs.append(arguments.checkpoint)
     dataset = read_input(arguments)
-    parameters = selector_parameters(arguments, dataset)
+    selector = make_selector(arguments, dataset, console.shows_progress)
     with OutputFolder(folder, names, overwrite=arguments.overwrite, inputs=inputs) as output:
-        selector = STPCASelector(**parameters, verbose=console.shows_progress)
         fit_selector(selector, dataset, arguments.input, arguments.checkpoint)
         feature_names = feature_names_of(selector, dataset)
         output.write("scores.npy", lambda stream: _save(stream, selector.scores_))
@@ -128,9 +133,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             "selected.npy", lambda stream: _save(stream, selector.get_support(indices=True))
         )
         output.write_text("ranking.csv", ranking_table(selector, feature_names))
-        settings = settings_of(arguments, parameters, selector, dataset)
+        settings = settings_of(arguments, selector, dataset)
         output.write_text("settings.json", json.dumps(settings, indent=2) + "\n")
-        stability = resampled(arguments, parameters, dataset, console)
+        stability = resampled(arguments, selector, dataset, console)
         if stability is not None:
             output.write_text(_STABILITY, stability_table(stability, feature_names))
         if not arguments.no_figure:
@@ -152,7 +157,7 @@ def _save(stream: IO[bytes], array: np.ndarray) -> None:
 
 
 def _write_figure(
-    output: OutputFolder, selector: STPCASelector, dataset: TensorDataset, format: str
+    output: OutputFolder, selector: TensorSelector, dataset: TensorDataset, format: str
 ) -> None:
     kept, total = int(selector.get_support().sum()), selector.scores_.size
     display = SelectionDisplay(
@@ -175,7 +180,7 @@ def _write_stability(
 def _write_page(
     output: OutputFolder,
     arguments: argparse.Namespace,
-    selector: STPCASelector,
+    selector: TensorSelector,
     dataset: TensorDataset,
     console: Console,
     stability: StabilitySelection | None,
@@ -191,26 +196,20 @@ def _write_page(
 def _summarise(
     console: Console,
     arguments: argparse.Namespace,
-    selector: STPCASelector,
+    selector: TensorSelector,
     dataset: TensorDataset,
     names: ModeNames,
 ) -> None:
     shape = dataset.feature_shape
-    all_names = ModeNames(shape, dataset.dims, dataset.coords)
-    mode = selector.orientation_
-    p, q = len(selector.n_iter_), shape[mode]
     console.say(
         f"input     {arguments.input}: {dataset.n_samples} samples of {format_shape(shape)}"
     )
     if dataset.labels is not None:
         console.say(f"labels    {dataset.n_classes} classes in the file, not used")
-    console.say(
-        f"method    orientation {mode} ({all_names.title(mode)}): {p} slices of {q} features, "
-        f"{selector.n_samples_seen_} samples; {selector.n_iter_.min()} to "
-        f"{selector.n_iter_.max()} steps"
-    )
-    for reason in selector.choice_.reasons:
-        console.say(f"chosen    {reason}")
+    console.say(f"method    {_method_in_words(selector, dataset)}")
+    if isinstance(selector, STPCASelector):
+        for reason in selector.choice_.reasons:
+            console.say(f"chosen    {reason}")
     if selector.n_features_to_select == "auto":
         console.say(f"chosen    {selector.suggested_count_.reason}")
     kept = int(selector.get_support().sum())
@@ -220,3 +219,15 @@ def _summarise(
         place = np.unravel_index(flat, selector.scores_.shape)
         described = names.describe([int(i) for i in place])
         console.say(f"            {described:<32} {selector.scores_.ravel()[flat]:.4g}")
+
+
+def _method_in_words(selector: TensorSelector, dataset: TensorDataset) -> str:
+    if not isinstance(selector, STPCASelector):
+        return type(selector).__name__
+    shape, mode = dataset.feature_shape, selector.orientation_
+    title = ModeNames(shape, dataset.dims, dataset.coords).title(mode)
+    return (
+        f"orientation {mode} ({title}): {len(selector.n_iter_)} slices of {shape[mode]} features, "
+        f"{selector.n_samples_seen_} samples; {selector.n_iter_.min()} to "
+        f"{selector.n_iter_.max()} steps"
+    )

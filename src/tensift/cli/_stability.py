@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from tensift import StabilitySelection, STPCASelector, stability_selection
+from sklearn.base import clone
+
+from tensift import StabilitySelection, stability_selection
 from tensift._utils.tables import to_csv
 from tensift.cli._arguments import positive_int
 from tensift.cli._console import Console
 from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
+from tensift.selection import TensorSelector
 
 __all__ = ["add_stability_argument", "resampled", "say_stability", "stability_table"]
 
@@ -34,7 +37,7 @@ def _even_number(text: str) -> int:
 
 def resampled(
     arguments: argparse.Namespace,
-    parameters: dict[str, Any],
+    selector: TensorSelector,
     dataset: TensorDataset,
     console: Console,
 ) -> StabilitySelection | None:
@@ -43,7 +46,7 @@ def resampled(
         return None
     try:
         return stability_selection(
-            STPCASelector(**parameters),
+            _quiet(selector),
             dataset.data,
             n_resamples=arguments.stability,
             n_jobs=arguments.n_jobs or 1,
@@ -51,6 +54,12 @@ def resampled(
         )
     except ValueError as error:
         raise ValueError(f"{arguments.input}: {str(error).splitlines()[0]}") from None
+
+
+def _quiet(selector: TensorSelector) -> TensorSelector:
+    """A copy of a selector that shows no progress of its own."""
+    copy: TensorSelector = clone(selector)
+    return copy.set_params(verbose=False) if "verbose" in copy.get_params() else copy
 
 
 def say_stability(console: Console, found: StabilitySelection | None) -> None:

@@ -16,7 +16,14 @@ from tensift.selection import TensorSelector
 if TYPE_CHECKING:
     from tensift.rivals import SelectorInfo
 
-__all__ = ["DEFAULT_SELECTORS", "Method", "Selectors", "is_random", "resolve_methods"]
+__all__ = [
+    "DEFAULT_SELECTORS",
+    "Method",
+    "Selectors",
+    "find_selector",
+    "is_random",
+    "resolve_methods",
+]
 
 Selectors = str | Iterable[str | TensorSelector] | Mapping[str, str | TensorSelector] | None
 
@@ -87,7 +94,7 @@ def resolve_methods(
     methods: dict[str, Method] = {}
     for name, selector in _named(selectors):
         if isinstance(selector, str):
-            info = _find(selector)
+            info = find_selector(selector)
             settings_of_it = {"feature_mode": feature_mode, **settings}
             estimator = info.make(n_features_to_select, **settings_of_it)
             method = Method(name or info.name, estimator, info.random)
@@ -105,10 +112,10 @@ def resolve_methods(
         methods[method.name] = method
     for baseline in (VARIANCE, RANDOM):
         if baseline not in methods:
-            info = _find(baseline)
+            info = find_selector(baseline)
             estimator = info.make(n_features_to_select, feature_mode=feature_mode)
             methods[baseline] = Method(baseline, estimator, info.random)
-        elif type(methods[baseline].estimator) is not _find(baseline).selector:
+        elif type(methods[baseline].estimator) is not find_selector(baseline).selector:
             raise ValueError(
                 f"selectors uses the name {baseline} for another selector; choose another name"
             )
@@ -157,8 +164,17 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def _find(name: str) -> SelectorInfo:
-    """Find a selector by its class name, with or without "Selector", or its name in the paper."""
+def find_selector(name: str) -> SelectorInfo:
+    """Find a selector by its class name, with or without "Selector", or its name in the paper.
+
+    Case, hyphens and spaces do not matter.
+
+    Examples
+    --------
+    >>> from tensift.comparison import find_selector
+    >>> find_selector("stpca-mp").name, find_selector("geometry").name
+    ('STPCASelector', 'GeometrySelector')
+    """
     known: dict[str, SelectorInfo] = {}
     for info in _known_selectors():
         plain = _plain(info.name)

@@ -15,7 +15,14 @@ from tensift.selection import TensorSelector
 from tensift.solvers import ExactSolver, PaperSolver
 from tensift.stability import StabilitySelection
 
-__all__ = ["Source", "option_texts", "parameter_texts", "selection_code", "stability_code"]
+__all__ = [
+    "Source",
+    "import_lines",
+    "option_texts",
+    "parameter_texts",
+    "selection_code",
+    "stability_code",
+]
 
 _NO_TEXT = "..."
 # These do not change the result, or the page fills them in.
@@ -99,7 +106,7 @@ def option_texts(selector: TensorSelector, known: Mapping[str, str] | None = Non
 
 def selection_code(selector: TensorSelector, source: Source) -> tuple[str, str]:
     """Return the code of a selection, split before and after the number of features."""
-    lines = [_import_of(selector), *source.imports, ""]
+    lines = [import_lines(selector), *source.imports, ""]
     options = "".join(f", {option}" for option in option_texts(selector, source.parameters))
     call = f"selector = {type(selector).__name__}(n_features_to_select="
     return "\n".join([*lines, call]), f"{options})\nselector.fit({source.samples})"
@@ -115,7 +122,7 @@ def stability_code(found: StabilitySelection, source: Source) -> tuple[str, str]
     resampling += f", random_state={found.random_state}" if found.random_state else ""
     lines = [
         "from tensift import stability_selection",
-        _import_of(selector),
+        import_lines(selector),
         *source.imports,
         "",
         f"selector = {type(selector).__name__}({', '.join(options)})",
@@ -127,8 +134,26 @@ def stability_code(found: StabilitySelection, source: Source) -> tuple[str, str]
     return "\n".join(lines), "]"
 
 
-def _import_of(selector: TensorSelector) -> str:
-    """Return the imports that the code needs: the selector's class, and that of its solver."""
+def import_lines(selector: TensorSelector) -> str:
+    """Return the imports that the code needs: the selector's class, and that of its solver.
+
+    Parameters
+    ----------
+    selector : TensorSelector
+        The selector.
+
+    Returns
+    -------
+    str
+        One line for each module.
+
+    Examples
+    --------
+    >>> from tensift.report import import_lines
+    >>> from tensift.rivals import VarianceSelector
+    >>> import_lines(VarianceSelector(20))
+    'from tensift.rivals import VarianceSelector'
+    """
     kinds = [type(selector)]
     kinds += [type(v) for v in selector.get_params(deep=False).values() if _is_solver(v)]
     by_module: dict[str, list[str]] = {}

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from tensift._utils.sklearn_compat import Interval
 from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import ColumnSubsetOrder, TensorSelector
+from tensift.selection import (
+    ColumnSubsetOrder,
+    SuggestedCount,
+    TensorSelector,
+    suggest_count_by_reconstruction,
+)
 
 __all__ = ["ColumnSubsetSelector"]
 
@@ -26,7 +31,7 @@ class ColumnSubsetSelector(GreedySelector):
     ----------
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
-        `tensift.selection.suggest_count` suggests.
+        `tensift.selection.suggest_count_by_reconstruction` suggests.
     swaps : int, default=0
         The largest number of exchanges after the last pick. Every selected feature in turn is
         exchanged for the one that explains most in its place, until no exchange helps.
@@ -110,6 +115,9 @@ class ColumnSubsetSelector(GreedySelector):
         self.swaps = swaps
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
+
+    def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
+        return suggest_count_by_reconstruction(rows, mode)
 
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
         order = ColumnSubsetOrder(values, 0)

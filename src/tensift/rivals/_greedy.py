@@ -12,7 +12,13 @@ from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift.rivals._fibres import centred_fibres, without_constants
 from tensift.rivals._spread import spread_of_elements
-from tensift.selection import TensorSelector, suggest_count
+from tensift.selection import (
+    Selection,
+    SuggestedCount,
+    TensorSelector,
+    rank_features,
+    suggest_count,
+)
 from tensift.sources import even_subsample
 
 __all__ = ["GreedySelector", "Picks"]
@@ -54,10 +60,8 @@ class GreedySelector(TensorSelector):
         values, kept = without_constants(centred_fibres(samples, spread, mode))
         spread = pool_elements(spread, mode)
         rows = even_subsample(samples)
-        if self.n_features_to_select == "auto":
-            count = suggest_count(rows, mode).count
-        else:
-            count = self._n_selected(spread.size)
+        suggested = self._suggest(rows, mode) if self.n_features_to_select == "auto" else None
+        count = self._checked_count(spread.size, suggested)
         picks = self._pick(values, min(count, len(kept)), kept)
         scores, places = np.zeros(spread.size), np.zeros(spread.size)
         capped = np.minimum.accumulate(picks.gains)
@@ -65,9 +69,14 @@ class GreedySelector(TensorSelector):
         features = kept[picks.features]
         scores[features] = capped
         places[features] = np.arange(len(features), 0, -1)  # equal scores: as they were picked
-        shape = spread.shape
-        self._set_feature_scores(scores.reshape(shape), [places.reshape(shape), spread], rows)
+        order = rank_features(scores, [places, spread.ravel()])
+        self.scores_, self._scored_mode = scores.reshape(spread.shape), mode
+        self._keep_selection(Selection(order, suggested=suggested))
         return self
+
+    def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
+        """Suggest how many features to keep."""
+        return suggest_count(rows, mode)
 
     @abstractmethod
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:

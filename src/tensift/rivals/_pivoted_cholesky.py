@@ -11,7 +11,7 @@ from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.stacks import squared_modulus
 from tensift.rivals._spread import spread_of_elements
-from tensift.selection import TensorSelector, suggest_count
+from tensift.selection import Selection, TensorSelector, rank_features, suggest_count
 from tensift.sources import even_subsample
 
 __all__ = ["PivotedCholeskySelector"]
@@ -110,13 +110,11 @@ class PivotedCholeskySelector(TensorSelector):
         mode = self._mode_of_features()
         pivots = _Pivots(samples, mode, pool_elements(spread, mode))
         rows = even_subsample(samples)
-        if self.n_features_to_select == "auto":
-            pivots.extend(suggest_count(rows, mode).count)
-        else:
-            pivots.extend(self._n_selected(pivots.size))
-        shape = self.feature_shape_ if mode is None else (pivots.size,)
-        scores = pivots.scores().reshape(shape)
-        self._set_feature_scores(scores, [pool_elements(spread, mode)], rows)
+        suggested = suggest_count(rows, mode) if self.n_features_to_select == "auto" else None
+        pivots.extend(self._checked_count(pivots.size, suggested))
+        ties = pool_elements(spread, mode)
+        self.scores_, self._scored_mode = pivots.scores().reshape(ties.shape), mode
+        self._keep_selection(Selection(rank_features(self.scores_, ties), suggested=suggested))
         return self
 
 

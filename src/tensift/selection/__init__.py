@@ -7,12 +7,13 @@ from tensift.selection._count_by_reconstruction import suggest_count_by_reconstr
 from tensift.selection._geometry_selector import GeometrySelector
 from tensift.selection._neighbours import whitened_components
 from tensift.selection._order import rank_features
-from tensift.selection._rules import RULES
+from tensift.selection._rules import RULES, Selection
 
 __all__ = [
     "RULES",
     "ColumnSubsetOrder",
     "GeometrySelector",
+    "Selection",
     "SuggestedCount",
     "TensorSelector",
     "rank_features",

@@ -57,7 +57,6 @@ from tensift.selection._order import rank_features
 __all__ = ["ColumnSubsetOrder", "Step"]
 
 _RIDGE = 1e-2  # delta, as a share of the mean energy of the elements that vary
-_LEAST_DEVIATION = 1e-3  # of the largest; features below it are picked after all others
 _TIE = {"float64": 1e-9, "float32": 1e-4}  # gains that differ by a smaller share are equal
 _DEPENDENT = 1e4  # epsilons of the norm of a feature: if less is left of it, others explain it
 
@@ -119,7 +118,7 @@ class ColumnSubsetOrder:
         xp = namespace_of(values)
         self._precision = precision_of(values)
         self.size = values.shape[1]
-        varies = self.fibres.deviation > _LEAST_DEVIATION * xp.max(self.fibres.deviation)
+        varies = self.fibres.varies
         self.n_varying = _count(varies)
         self._weights, scored = _weights(scores, self.fibres.deviation)
         # Tiers are picked one after another: 0 have a score, 1 have none, 2 hardly vary.

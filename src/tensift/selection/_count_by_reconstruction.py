@@ -11,11 +11,14 @@ from tensift._utils.namespace import namespace_of, to_numpy
 from tensift._utils.stacks import adjoint, squared_modulus
 from tensift.selection._column_subsets import ColumnSubsetOrder, Step
 from tensift.selection._count import SuggestedCount
+from tensift.selection._fibres import Fibres
 
 __all__ = ["suggest_count_by_reconstruction"]
 
 _SHARE = 0.98  # of the largest R²
+_ENOUGH = 0.999  # an R² that can hardly grow
 _MOST = 512  # features that are looked at
+_BLOCK = 16  # features between two looks at whether to go on
 _FEWEST_SAMPLES = 16  # fewer are not split in halves
 
 
@@ -43,8 +46,8 @@ def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) 
     -----
     R² is the share of the variance of all features, the chosen ones among them. Features that are
     independent of each other predict nothing but themselves, so nearly all of them are needed. At
-    most 512 features are tried. With fewer than 16 samples, the curve is that of the samples that
-    the features were chosen on.
+    most 512 features are tried, and no more once R² is at least 0.999. With fewer than 16 samples,
+    the curve is that of the samples that the features were chosen on.
 
     Examples
     --------
@@ -57,56 +60,71 @@ def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) 
     >>> suggest_count_by_reconstruction(X).count
     3
     """
-    whole = ColumnSubsetOrder(rows, feature_mode)
-    most = min(whole.n_varying, _MOST)
+    size, n_varying = _count_features(rows, feature_mode)
+    most = min(n_varying, _MOST)
     if most == 0:
         reason = "no feature varies between samples, so there is nothing to predict"
-        return SuggestedCount(1, reason, "R²", np.zeros(0), np.zeros(0), 0, whole.size)
+        return SuggestedCount(1, reason, "R²", np.zeros(0), np.zeros(0), 0, size)
     if rows.shape[0] < _FEWEST_SAMPLES:
+        whole = ColumnSubsetOrder(rows, feature_mode)
         whole.extend(most)
-        curves = [np.asarray(to_numpy(whole.curve))]
+        curves = np.asarray(to_numpy(whole.curve))[None, :]
         seen = "on the samples that they were chosen on"
     else:
-        halves = rows[0::2, ...], rows[1::2, ...]
-        curves = [
-            _held_out(known, new, feature_mode, most) for known, new in (halves, halves[::-1])
-        ]
+        curves = _held_out(rows[0::2, ...], rows[1::2, ...], feature_mode, most)
         seen = "on samples that they were not chosen on"
-    mean = np.mean(curves, axis=0)
-    count = int(np.argmax(mean >= _SHARE * mean.max())) + 1
-    if mean.max() <= 0:
-        count = 1
+    mean = curves.mean(axis=0)
+    count = int(np.argmax(mean >= _SHARE * mean.max())) + 1 if mean.max() > 0 else 1
     reason = (
-        f"the first {count} of {whole.size} features reach {100 * _SHARE:.0f}% of the largest R² "
+        f"the first {count} of {size} features reach {100 * _SHARE:.0f}% of the largest R² "
         f"with which features predict all others (R² {mean[count - 1]:.2f} {seen})"
     )
     spread = np.ptp(curves, axis=0) / 2
-    return SuggestedCount(count, reason, "R²", mean, spread, whole.n_varying, whole.size)
+    return SuggestedCount(count, reason, "R²", mean, spread, n_varying, size)
 
 
-def _held_out(known: Any, new: Any, feature_mode: int | None, most: int) -> NDArray[np.float64]:
-    """R² on new samples of regressions on the first 1, 2, ... features chosen on known ones."""
-    order = ColumnSubsetOrder(known, feature_mode)
-    errors = _Errors(order, new)
-    found = [errors.after(order.advance()) for _ in range(min(most, order.size))]
-    xp = namespace_of(found[0])
-    return np.asarray(to_numpy(xp.stack(found)), dtype=float)
+def _count_features(rows: Any, feature_mode: int | None) -> tuple[int, int]:
+    """Return the number of features, and of those that vary."""
+    fibres = Fibres(rows, feature_mode)
+    return fibres.deviation.shape[0], int(np.count_nonzero(to_numpy(fibres.varies)))
+
+
+def _held_out(one: Any, other: Any, feature_mode: int | None, most: int) -> NDArray[np.float64]:
+    """R² of regressions on the first 1, 2, ... features, learned on one half, on the other half.
+
+    Both ways. Ends early if the mean is so near to 1 that it can hardly grow.
+    """
+    judges = [_Errors(one, other, feature_mode), _Errors(other, one, feature_mode)]
+    curves = np.zeros((2, 0))
+    while curves.shape[1] < most:
+        # Values are moved from a device a block at a time.
+        steps = min(_BLOCK, most - curves.shape[1])
+        curves = np.hstack([curves, [judge.continued(steps) for judge in judges]])
+        if curves.mean(axis=0).max() >= _ENOUGH:
+            break
+    return curves
 
 
 class _Errors:
     """What regression on the features so far leaves of new samples."""
 
-    def __init__(self, order: ColumnSubsetOrder, rows: Any) -> None:
-        values = order.fibres.of(rows)
+    def __init__(self, known: Any, new: Any, feature_mode: int | None) -> None:
+        self._order = ColumnSubsetOrder(known, feature_mode)
+        values = self._order.fibres.of(new)
         xp = namespace_of(values)
         self._shape = values.shape
         self._left = xp.reshape(values, (values.shape[0], -1))
         # Longer fibres are seen in part; the rest of their energy counts as not explained.
-        self._total = order.fibres.energy_of(rows)
+        self._total = self._order.fibres.energy_of(new)
         self._missed = self._total - xp.sum(squared_modulus(self._left))
 
-    def after(self, step: Step) -> Any:
-        """R² after one feature more."""
+    def continued(self, steps: int) -> NDArray[np.float64]:
+        """R² after each of some more features."""
+        xp = namespace_of(self._left)
+        found = [self._after(self._order.advance()) for _ in range(steps)]
+        return np.asarray(to_numpy(xp.stack(found)), dtype=float)
+
+    def _after(self, step: Step) -> Any:
         xp = namespace_of(self._left)
         stack = xp.reshape(self._left, self._shape)
         wrong = xp.take(stack, step.pick, axis=1)[:, 0, :]  # what was predicted of it wrongly

@@ -13,6 +13,7 @@ from tensift._utils.stacks import adjoint, squared_modulus
 __all__ = ["Fibres"]
 
 _ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviation of a constant, as a share of its value
+_LEAST_DEVIATION = 1e-3  # of the largest
 _WIDEST = 64  # values of a fibre; longer ones are seen through so many principal components
 
 
@@ -23,6 +24,8 @@ class Fibres:
     ----------
     deviation : array of shape (d,)
         The root of the energy of every feature; exactly zero for constants.
+    varies : array of bool
+        Features that vary enough: by more than 1e-3 of the largest deviation.
     energy : array of shape ()
         The energy of all features.
     mean_energy : array of shape ()
@@ -37,8 +40,8 @@ class Fibres:
         largest = xp.max(xp.abs(values), axis=0)
         values = values - self._mean
         left = xp.max(xp.abs(values), axis=0)
-        self._varies = left > _ROUNDING[precision_of(values)] * largest
-        left = xp.where(self._varies, left, xp.zeros_like(left))
+        self._changes = left > _ROUNDING[precision_of(values)] * largest
+        left = xp.where(self._changes, left, xp.zeros_like(left))
         # Squares of tiny numbers would vanish, those of huge ones overflow.
         peak = xp.max(left)
         self._unit = xp.where(peak > 0, peak, xp.ones_like(peak))
@@ -46,8 +49,9 @@ class Fibres:
         values = self._scaled(values)
         energies = xp.sum(squared_modulus(values), axis=0)
         self.deviation = xp.sqrt(xp.sum(energies, axis=1))
+        self.varies = self.deviation > _LEAST_DEVIATION * xp.max(self.deviation)
         self.energy = xp.sum(energies)
-        number = xp.clip(xp.sum(xp.astype(self._varies, energies.dtype)), min=1.0)
+        number = xp.clip(xp.sum(xp.astype(self._changes, energies.dtype)), min=1.0)
         mean = self.energy / number
         self.mean_energy = xp.where(mean > 0, mean, xp.ones_like(mean))
         if values.shape[2] > _WIDEST:
@@ -69,7 +73,7 @@ class Fibres:
 
     def _scaled(self, centred: Any) -> Any:
         xp = namespace_of(centred)
-        return xp.where(self._varies, centred / self._unit, xp.zeros_like(centred))
+        return xp.where(self._changes, centred / self._unit, xp.zeros_like(centred))
 
     def _unfolded(self, rows: Any) -> Any:
         refuse_masked(rows, "rows")
