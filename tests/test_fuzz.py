@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
-from tensift import STPCASelector
+from tensift import SparseTensorPCA, STPCASelector, TensorPCA
 from tensift._utils.pool import Pool
 from tensift._utils.sklearn_compat import Interval
 from tensift.graphs import heat_kernel_graph
 from tensift.rivals import (
+    NLGMS,
     UDFS,
     CPUFSnn,
     LaplacianScore,
@@ -99,6 +101,12 @@ def test_the_command_of_the_makefile_repeats_a_case():
     assert (done.returncode, done.stdout, done.stderr) == (0, "api 0: nothing is wrong\n", "")
 
 
+def test_only_fits_with_a_seed_are_repeated(campaign):
+    assert not campaign.api.is_repeatable(NLGMS(3, start="random"))
+    assert campaign.api.is_repeatable(NLGMS(3, start="random", random_state=0))
+    assert campaign.api.is_repeatable(PivotedCholeskySelector(3))
+
+
 # What campaigns have found
 
 
@@ -143,6 +151,18 @@ def test_widths_whose_squares_overflow_or_vanish():
     for width in (1e-200, 1e-160):
         with pytest.raises(ValueError, match=r"width=.* is so small that the weights"):
             LaplacianScore(3, width=width).fit(1e20 * X)
+
+
+@pytest.mark.parametrize("estimator", [STPCASelector(2), TensorPCA(2), SparseTensorPCA(2)])
+@pytest.mark.parametrize("shape", [(20, 4, 3), (20, 12)])
+def test_lists_of_arrays_of_objects(estimator, shape):
+    """Their values became numbers in fit, but stayed objects in transform."""
+    samples = list(X.reshape(shape).astype(object))
+    expected = clone(estimator).fit(X.reshape(shape))
+    found = clone(estimator).fit(samples)
+    assert_array_equal(found.transform(samples), expected.transform(X.reshape(shape)))
+    assert found.transform(samples).dtype == float
+    assert found.score(samples) == expected.score(X.reshape(shape))
 
 
 def test_a_singular_matrix_is_explained():

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 import sklearn
 
+from tensift.comparison._methods import DEFAULT_SELECTORS
+
 pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -252,6 +254,12 @@ def test_what_the_readme_says_of_the_solvers():
         r"exact / paper fit: .*?median ([\d.]+),", text_of("benchmarks/results/path.md")
     )
     has("README.md", f"takes {ratio[1]} times as long on the median set")
+
+
+def test_the_methods_that_are_compared_by_default():
+    *most, last = (f"`{name}`" for name in DEFAULT_SELECTORS)
+    named = f"{', '.join(most)} and {last}"
+    has("docs/compare.md", f"Without `--methods`, the command compares {named}.")
 
 
 def test_what_the_page_on_large_data_says_of_speed_and_memory():

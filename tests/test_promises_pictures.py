@@ -110,9 +110,8 @@ class TestNames:
             ScoreCurveDisplay([1.0, 2.0], 1, selection=name),
             ScoreMapDisplay([1.0, 2.0], quantity=name),
             ScoreMapDisplay(np.eye(3), quantity=name),
-            SelectionCurveDisplay(
-                [0.5, 0.8], 4, 2, SuggestedCount(1, name, "alignment", ONE, ONE, 1, 4)
-            ),
+            SelectionCurveDisplay([0.5, 0.8], 4, 2, suggested=suggested),
+            SelectionCurveDisplay([0.5, 0.8], 4, 2, measure=name),
             ComponentMapDisplay(RNG.normal(size=(4, 2)), labels=[name, "b", "b", name]),
             ComponentMapDisplay(RNG.normal(size=(4, 2)), axis_titles=(name, "b")),
         ]

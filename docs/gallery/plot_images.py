@@ -45,9 +45,9 @@ for name, value in accuracy.items():
     print(f"{name:<20} {value:.3f}")
 
 # %%
-# **Found?** All are better than random pixels. Only the default is better than variance, by a
-# point: digits differ where ink varies. On images like these, start with variance, and check
-# whether another method is worth more.
+# **Found?** All are better than random pixels. None is better than variance: digits differ where
+# ink varies. On images like these, start with variance, and check whether another method is worth
+# more.
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
 chosen = selectors["columns (default)"]

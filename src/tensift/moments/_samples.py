@@ -58,6 +58,9 @@ class TensorEstimator(BaseEstimator):
         With ``reset`` their shape is stored; otherwise it must equal the stored one.
         """
         refuse_masked(X)
+        if isinstance(X, list | tuple):
+            # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.
+            X = as_array(X)
         if not self._takes_device_arrays:
             refuse_device_array(X, type(self).__name__)
         elif not reset:

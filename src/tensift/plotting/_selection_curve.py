@@ -125,7 +125,7 @@ class SelectionCurveDisplay:
         from matplotlib.ticker import MaxNLocator
 
         self.ax_, self.figure_ = ax, ax.figure.figure
-        ax.set_ylabel(f"{self.measure} (%)")
+        ax.set_ylabel(plain(f"{self.measure} (%)"))
         if len(self.curve):
             self._plot_curve()
         last = len(self.curve)
