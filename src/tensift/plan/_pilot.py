@@ -1,0 +1,210 @@
+"""What a pilot run measured, and which pilots a plan needs."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tensift._utils.threads import blas_threads_for
+from tensift.plan._job import Job
+from tensift.plan._pilot_run import PilotRun, SelectionRun
+from tensift.plan._samples import DrawnSamples, PilotSamples
+
+__all__ = ["Pilot", "Pilots", "example_pilot", "run_pilot"]
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a pilot run measured, for slices of the full size.
+
+    Attributes
+    ----------
+    read : float
+        Seconds per stored byte.
+    transform : float
+        Seconds per sample to transform it and to arrange it in slices.
+    product : float
+        Seconds per sample and slice to add it to the moments.
+    add : float
+        Seconds per byte when one Gram tensor is added to another.
+    solve : float
+        Seconds per slice for all solutions of a fit: those that choose the penalties, and those
+        that order features with a score of zero.
+    rounds : float
+        How often a fit asks for the Gram matrix of a slice. It matters if not all are in memory.
+    selection : float
+        Seconds to select among all features, once they have scores.
+    selection_memory : float
+        Bytes that the selection needs, apart from the samples it looks at.
+    samples, slices, size : int
+        The samples, slices and features of a slice in the largest run.
+    solve_range, selection_range : tuple of float
+        `solve` and `selection` if they grow slowly or fast beyond the largest run.
+    note : str
+        What the samples were.
+
+    Examples
+    --------
+    >>> from tensift.plan import make_job, run_pilot
+    >>> pilot = run_pilot(make_job((16, 8), 500), seconds=0.5)
+    >>> pilot.size, pilot.solve > 0
+    (16, True)
+    """
+
+    read: float
+    transform: float
+    product: float
+    add: float
+    solve: float
+    rounds: float
+    selection: float
+    selection_memory: float
+    samples: int
+    slices: int
+    size: int
+    solve_range: tuple[float, float]
+    selection_range: tuple[float, float]
+    note: str
+
+
+class Pilots:
+    """Run a pilot for every method that a plan asks about, each once.
+
+    Parameters
+    ----------
+    samples : PilotSamples
+        Where the samples of the pilots come from.
+    seconds : float
+        About how long the first pilot takes. Each of the others takes a quarter of that, because
+        they share what does not depend on the method.
+    clock : callable
+        Returns seconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.plan import DrawnSamples, Pilots, make_job
+    >>> pilots = Pilots(DrawnSamples((8, 6), np.dtype(float)), seconds=0.2)
+    >>> pilots(make_job((8, 6), 500)).size, pilots(make_job((8, 6), 500, orientation=1)).size
+    (8, 6)
+    """
+
+    def __init__(
+        self, samples: PilotSamples, seconds: float, clock: Clock = time.perf_counter
+    ) -> None:
+        self._samples, self._seconds, self._clock = samples, seconds, clock
+        self._done: dict[Any, Pilot] = {}
+
+    def __call__(self, job: Job) -> Pilot:
+        """Return the pilot of a job; jobs of the same method share one."""
+        key = job.orientation, job.bases, job.solver
+        if key not in self._done:
+            first = next(iter(self._done.values()), None)
+            self._done[key] = run_pilot(
+                job,
+                self._samples,
+                seconds=self._seconds if first is None else self._seconds / 4,
+                clock=self._clock,
+                first=first,
+            )
+        return self._done[key]
+
+
+def run_pilot(
+    job: Job,
+    samples: PilotSamples | None = None,
+    *,
+    seconds: float = 4.0,
+    clock: Clock = time.perf_counter,
+    first: Pilot | None = None,
+) -> Pilot:
+    """Time the parts of a job on a few of its samples and slices.
+
+    A pilot begins with one slice of few features and few samples. It enlarges the run while the
+    time lasts: first the slice up to its full size, then the number of slices. If it does not
+    reach the full size, the growth between its last two runs is continued, but never above the
+    cube of the size.
+
+    Parameters
+    ----------
+    job : Job
+        What is planned.
+    samples : PilotSamples, optional
+        The samples; by default drawn at random.
+    seconds : float, default=4.0
+        About how long to measure.
+    clock : callable
+        Returns seconds.
+    first : Pilot, optional
+        A pilot of another method for the same samples. What does not depend on the method is taken
+        from it.
+
+    Returns
+    -------
+    Pilot
+
+    Examples
+    --------
+    >>> from tensift.plan import make_job, run_pilot
+    >>> run_pilot(make_job((12, 6), 300), seconds=0.2).slices <= 6
+    True
+    """
+    drawn = DrawnSamples(job.shape, job.dtype)
+    samples = drawn if samples is None else samples
+    with warnings.catch_warnings(), blas_threads_for(job.kept):
+        warnings.simplefilter("ignore")
+        try:
+            found = _measured(job, samples, seconds, clock, first)
+        except ValueError as error:  # what stops a fit too: NaN, or only constant features
+            found = _measured(job, drawn, seconds, clock, first)
+            found["note"] = f"random samples, because with yours a fit fails: {error}"
+    if first is None:
+        return Pilot(read=samples.seconds_per_byte(clock), **found)
+    return replace(first, **found)
+
+
+def _measured(
+    job: Job, samples: PilotSamples, seconds: float, clock: Clock, first: Pilot | None
+) -> dict[str, Any]:
+    run = PilotRun(job, samples, clock)
+    found = run.measure(seconds if first is not None else seconds / 2)
+    if first is None:
+        found |= SelectionRun(job, samples, clock).measure(seconds / 2)
+        found |= {"add": run.seconds_per_added_byte(), "note": samples.note}
+    return found
+
+
+def example_pilot(job: Job) -> Pilot:
+    """Return round numbers, about those of a 2022 server core, for examples and tests.
+
+    Examples
+    --------
+    >>> from tensift.plan import example_pilot, make_job
+    >>> example_pilot(make_job((64, 64), 1000)).size
+    64
+    """
+    factor = 2.0 if job.complex_slices else 1.0
+    solve = (4e-7 if job.solver == "exact" else 1e-7) * factor * job.q**3
+    solve *= 1.0 if job.cells is None else job.cells / 4
+    selection = 1e-4 * job.elements if job.selects else 0.0
+    return Pilot(
+        read=1e-9,
+        transform=4e-9 * factor * job.elements,
+        product=factor * job.q * (4e-9 + 6e-11 * job.q),
+        add=1e-10,
+        solve=solve,
+        rounds=12.0 if job.cells is None else 1.0,
+        selection=selection,
+        selection_memory=4.0 * job.looked_at_bytes if job.selects else 0.0,
+        samples=min(job.samples, 4 * job.q),
+        slices=1,
+        size=job.q,
+        solve_range=(solve, solve),
+        selection_range=(selection, selection),
+        note="round numbers",
+    )
