@@ -82,8 +82,8 @@ class Pilots:
     seconds : float
         About how long the first pilot takes. Each of the others takes a quarter of that, because
         they share what does not depend on the method.
-    clock : callable
-        Returns seconds.
+    clock : callable, optional
+        Returns seconds; as in `run_pilot`.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Pilots:
     """
 
     def __init__(
-        self, samples: PilotSamples, seconds: float, clock: Clock = time.perf_counter
+        self, samples: PilotSamples, seconds: float, clock: Clock | None = None
     ) -> None:
         self._samples, self._seconds, self._clock = samples, seconds, clock
         self._done: dict[Any, Pilot] = {}
@@ -120,7 +120,7 @@ def run_pilot(
     samples: PilotSamples | None = None,
     *,
     seconds: float = 4.0,
-    clock: Clock = time.perf_counter,
+    clock: Clock | None = None,
     first: Pilot | None = None,
 ) -> Pilot:
     """Time the parts of a job on a few of its samples and slices.
@@ -138,8 +138,9 @@ def run_pilot(
         The samples; by default drawn at random.
     seconds : float, default=4.0
         About how long to measure.
-    clock : callable
-        Returns seconds.
+    clock : callable, optional
+        Returns seconds. By default reading is timed by the wall clock, and computations by the
+        processor time of this process, so that other work on the machine does not count.
     first : Pilot, optional
         A pilot of another method for the same samples. What does not depend on the method is taken
         from it.
@@ -156,6 +157,7 @@ def run_pilot(
     """
     drawn = DrawnSamples(job.shape, job.dtype)
     samples = drawn if samples is None else samples
+    wall_clock, clock = clock or time.perf_counter, clock or _clock_for(job)
     with warnings.catch_warnings(), blas_threads_for(job.kept):
         warnings.simplefilter("ignore")
         try:
@@ -164,8 +166,15 @@ def run_pilot(
             found = _measured(job, drawn, seconds, clock, first)
             found["note"] = f"random samples, because with yours a fit fails: {error}"
     if first is None:
-        return Pilot(read=samples.seconds_per_byte(clock), **found)
+        return Pilot(read=samples.seconds_per_byte(wall_clock), **found)
     return replace(first, **found)
+
+
+def _clock_for(job: Job) -> Clock:
+    # A single slice is solved with all threads of BLAS, whose processor times add up. And Windows
+    # counts processor time in steps of 16 ms, too long for some of what is timed here.
+    coarse = time.get_clock_info("process_time").resolution > 1e-4
+    return time.perf_counter if job.kept == 1 or coarse else time.process_time
 
 
 def _measured(

@@ -82,8 +82,8 @@ class PilotRun:
         while size < q:
             sizes.append((size, 1))
             size = min(2 * size, q)
-            if self.n_samples(size, 1) < min(size, self.job.samples):
-                return sizes  # too few samples may be looked at
+            if self.n_samples(size, 1) < size and not self.job.thin:
+                return sizes  # so few samples may be looked at that slices would be thin
         slices = 1
         sizes.append((q, slices))
         while slices < kept and _MORE_SLICES * slices * q**2 <= _MOST_GRAM:
@@ -213,9 +213,9 @@ class SelectionRun:
 
     def _select(self, X: NDArray) -> None:
         share = self.job.share_selected
-        wanted = "auto" if self.job.n_features_to_select == "auto" else share
-        if share >= 1:
-            wanted = X.shape[1]
+        wanted = share if share < 1 else X.shape[1]
+        if self.job.n_features_to_select == "auto":
+            wanted = "auto"
         _ByDeviation(wanted, selection=self.job.selection).fit(X)
 
     def _memory(self, X: NDArray) -> float:
