@@ -181,11 +181,12 @@ def _measured(
     job: Job, samples: PilotSamples, seconds: float, clock: Clock, first: Pilot | None
 ) -> dict[str, Any]:
     run = PilotRun(job, samples, clock)
-    found = run.measure(seconds if first is not None else seconds / 2)
+    found: dict[str, Any] = {}
+    start = clock()
     if first is None:
         found |= SelectionRun(job, samples, clock).measure(seconds / 2)
         found |= {"add": run.seconds_per_added_byte(), "note": samples.note}
-    return found
+    return found | run.measure(seconds - (clock() - start))
 
 
 def example_pilot(job: Job) -> Pilot:

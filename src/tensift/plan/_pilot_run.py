@@ -23,7 +23,10 @@ __all__ = ["PilotRun", "SelectionRun"]
 Clock = Callable[[], float]
 Size = TypeVar("Size")
 
-_FIRST_SIZE = 64  # features of a slice in the first run; later runs double them
+# Features of a slice in the first run; later runs have more. Up to 256 features a fit computes the
+# critical penalties, above it bounds them: larger slices are never judged by such small ones.
+_FIRST_SIZE, _FIRST_LARGE_SIZE, _SMALL = 64, 320, 256
+_LARGER = 1.5  # factor between the features of two runs
 _MORE_SLICES = 4  # factor between the slices of two runs
 _MOST_GRAM = 2**22  # elements of the Gram matrices of a run
 _VALUES = 2**20  # values of a run, if there are as many
@@ -58,14 +61,15 @@ class PilotRun:
         STPCASelector().fit(np.random.default_rng(0).normal(size=(32, 4, 3)))  # load everything
         q = self.job.q
         products: dict[float, float] = {}
-        solves: dict[float, float] = {}
+        solves: dict[float, list[tuple[int, float]]] = {}
         largest: dict[str, int] = {}
         for size, slices in climbed(self.sizes(), _work_of_slices, seconds, self.clock):
             n_samples, on_moments, on_solving = self._fit_slices(size, slices)
             products[size] = on_moments / (n_samples * slices)
-            solves[size] = on_solving / slices
+            solves.setdefault(size, []).append((slices, on_solving))
             largest = {"samples": n_samples, "slices": slices, "size": size}
-        solve, *solve_range = grown(solves, q, 2.0, 3.0)
+        each = {size: _seconds_per_slice(runs, self.job.kept) for size, runs in solves.items()}
+        solve, *solve_range = grown(each, q, 2.0, 3.0)
         return {
             "transform": self._seconds_per_transform(),
             "product": grown(products, q, 1.0, 2.0)[0],
@@ -78,10 +82,10 @@ class PilotRun:
     def sizes(self) -> list[tuple[int, int]]:
         """Return features of a slice and slices of all runs: larger slices first, then more."""
         q, kept = self.job.q, self.job.kept
-        sizes, size = [], min(q, _FIRST_SIZE)
+        sizes, size = [], min(q, _FIRST_SIZE if q <= _SMALL else _FIRST_LARGE_SIZE)
         while size < q:
             sizes.append((size, 1))
-            size = min(2 * size, q)
+            size = min(int(_LARGER * size), q)
             if self.n_samples(size, 1) < size and not self.job.thin:
                 return sizes  # so few samples may be looked at that slices would be thin
         slices = 1
@@ -290,6 +294,21 @@ def timed(work: Callable[[], Any], clock: Clock) -> tuple[float, Any]:
     before = clock()
     result = work()
     return max(clock() - before, _TINY), result
+
+
+def _seconds_per_slice(runs: list[tuple[int, float]], slices: int) -> float:
+    """Return the mean seconds per slice of all slices, from runs with fewer.
+
+    Some work is done once, or only for slices that may have the largest penalties. So further
+    slices take what they took from the last run but one to the last. No less than a quarter of
+    the mean, because times vary.
+    """
+    known, taken = runs[-1]
+    more = taken / known
+    if len(runs) > 1:
+        fewer, before = runs[-2]
+        more = min(max((taken - before) / (known - fewer), more / 4), more)
+    return (taken + more * (slices - known)) / slices
 
 
 def _work_of_slices(sizes: tuple[int, int]) -> float:
