@@ -94,9 +94,7 @@ class Pilots:
     (8, 6)
     """
 
-    def __init__(
-        self, samples: PilotSamples, seconds: float, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, samples: PilotSamples, seconds: float, clock: Clock | None = None) -> None:
         self._samples, self._seconds, self._clock = samples, seconds, clock
         self._done: dict[Any, Pilot] = {}
 
@@ -186,7 +184,7 @@ def _measured(
     if first is None:
         found |= SelectionRun(job, samples, clock).measure(seconds / 2)
         found |= {"add": run.seconds_per_added_byte(), "note": samples.note}
-    return found | run.measure(seconds - (clock() - start))
+    return found | run.measure(max(seconds / 4, seconds - (clock() - start)))
 
 
 def example_pilot(job: Job) -> Pilot:

@@ -23,10 +23,9 @@ __all__ = ["PilotRun", "SelectionRun"]
 Clock = Callable[[], float]
 Size = TypeVar("Size")
 
-# Features of a slice in the first run; later runs have more. Up to 256 features a fit computes the
-# critical penalties, above it bounds them: larger slices are never judged by such small ones.
-_FIRST_SIZE, _FIRST_LARGE_SIZE, _SMALL = 64, 320, 256
-_LARGER = 1.5  # factor between the features of two runs
+# Features of a slice in the first run; later runs double them. Up to 256 features a fit computes
+# the critical penalties, above it bounds them: larger slices are not judged by such small ones.
+_FIRST_SIZE, _FIRST_LARGE_SIZE, _SMALL = 128, 320, 256
 _MORE_SLICES = 4  # factor between the slices of two runs
 _MOST_GRAM = 2**22  # elements of the Gram matrices of a run
 _VALUES = 2**20  # values of a run, if there are as many
@@ -37,6 +36,15 @@ _TRANSFORMED = 2**20  # values that are transformed for timing
 _ADDED = 2**21  # numbers that are added for timing
 _LARGEST_SHARE = 32  # a selection is first run with so many times fewer samples and features
 _SHORT = 0.3  # seconds; selections up to this long are run again to see their memory
+# Powers of the size by which times grow: least, usual, most. A step of a solver takes products and
+# decompositions of q x q matrices. Critical penalties concern some of the slices. A selection
+# takes products of n x d matrices, and n and d shrink together.
+_GROWTH = {
+    "product": (1.0, 1.5, 2.0),
+    "solve": (2.0, 2.7, 3.0),
+    "critical": (0.0, 0.5, 1.0),
+    "selection": (2.0, 2.5, 3.0),
+}
 _TINY = 1e-9  # seconds; the least time of anything
 
 
@@ -59,20 +67,28 @@ class PilotRun:
     def measure(self, seconds: float) -> dict[str, Any]:
         """Return fields of a `Pilot`, measured in about `seconds`."""
         STPCASelector().fit(np.random.default_rng(0).normal(size=(32, 4, 3)))  # load everything
-        q = self.job.q
+        q, kept = self.job.q, self.job.kept
         products: dict[float, float] = {}
-        solves: dict[float, list[tuple[int, float]]] = {}
+        solves: dict[float, float] = {}
+        once: dict[float, float] = {}
         largest: dict[str, int] = {}
         for size, slices in climbed(self.sizes(), _work_of_slices, seconds, self.clock):
-            n_samples, on_moments, on_solving = self._fit_slices(size, slices)
+            n_samples, on_moments, on_solving, on_choosing = self._fit_slices(size, slices)
             products[size] = on_moments / (n_samples * slices)
-            solves.setdefault(size, []).append((slices, on_solving))
+            solves[size] = (on_solving + (on_choosing if size < q else 0.0)) / slices
+            if size == q:
+                once[slices] = max(on_choosing, _TINY)
             largest = {"samples": n_samples, "slices": slices, "size": size}
-        each = {size: _seconds_per_slice(runs, self.job.kept) for size, runs in solves.items()}
-        solve, *solve_range = grown(each, q, 2.0, 3.0)
+        solve, *solve_range = grown(solves, q, _GROWTH["solve"])
+        if once:
+            choose, *choose_range = grown(once, kept, _GROWTH["critical"])
+            solve += choose / kept
+            solve_range = [
+                one + two / kept for one, two in zip(solve_range, choose_range, strict=True)
+            ]
         return {
             "transform": self._seconds_per_transform(),
-            "product": grown(products, q, 1.0, 2.0)[0],
+            "product": grown(products, q, _GROWTH["product"])[0],
             "solve": solve,
             "solve_range": tuple(solve_range),
             "rounds": self._rounds(),
@@ -85,7 +101,7 @@ class PilotRun:
         sizes, size = [], min(q, _FIRST_SIZE if q <= _SMALL else _FIRST_LARGE_SIZE)
         while size < q:
             sizes.append((size, 1))
-            size = min(int(_LARGER * size), q)
+            size = min(2 * size, q)
             if self.n_samples(size, 1) < size and not self.job.thin:
                 return sizes  # so few samples may be looked at that slices would be thin
         slices = 1
@@ -104,26 +120,37 @@ class PilotRun:
             wanted = max(_ROWS_A_FEATURE * size, _VALUES // (size * slices))
         return min(n, wanted, self.samples.most(self.job))
 
-    def _fit_slices(self, size: int, slices: int) -> tuple[int, float, float]:
-        """Return the samples of a run, and the seconds for their moments and for solving."""
+    def _fit_slices(self, size: int, slices: int) -> tuple[int, float, float, float]:
+        """Return the samples of a run, and seconds for moments, solving and critical penalties.
+
+        Solving takes longer for more slices. The critical penalties, with which the search for
+        penalties begins, belong to the slices with the largest; most others are soon ruled out.
+        """
         X = self.samples.slices(self.job, self.n_samples(size, slices), size, slices)
         on_moments, moments = self._timed(lambda: collect_moments(X))
-        on_solving, _ = self._timed(lambda: self._fit(moments, size * slices, len(X)))
-        if self.job.cells is not None:
-            on_solving *= self.job.cells / _side(self.job.cells) ** 2
-        return len(X), on_moments, on_solving
+        whole, found = self._timed(lambda: self._fit(moments, size * slices, len(X)))
+        choice = None if found is None else found.choice_.penalties
+        if found is None or choice is None:
+            cells = self.job.cells or 1
+            return len(X), on_moments, whole * cells / _side(cells) ** 2, 0.0
+        # Once more, with the penalties that were found: this is one of several solutions.
+        again = found.set_params(lam=choice.lam, eta=choice.eta)
+        one, _ = self._timed(lambda: again.fit(moments))
+        solving = min(whole, one * len(choice.tried))
+        return len(X), on_moments, solving, whole - solving
 
-    def _fit(self, X: Any, n_features: int, n_samples: int) -> None:
+    def _fit(self, X: Any, n_features: int, n_samples: int) -> STPCASelector | None:
         """Fit as the job does, but select by scores alone: selections are timed elsewhere."""
         job = self.job
         scale = n_samples / job.samples  # the Gram matrices of fewer samples are smaller
         if job.cells is not None:
             grid = scale * np.logspace(-2, 2, _side(job.cells))
             stpca_path(X, grid, grid, solver=job.solver)
-            return
+            return None
         lam, eta = (one if isinstance(one, str) else scale * one for one in (job.lam, job.eta))
         wanted = job.share_selected if job.share_selected < 1 else n_features
-        STPCASelector(wanted, selection="top", lam=lam, eta=eta, solver=job.solver).fit(X)
+        selector = STPCASelector(wanted, selection="top", lam=lam, eta=eta, solver=job.solver)
+        return selector.fit(X)
 
     def _rounds(self) -> float:
         """Return how often a fit in passes asks for the Gram matrix of a slice.
@@ -194,7 +221,7 @@ class SelectionRun:
         for share in climbed(self.shares(), lambda share: share**3, seconds, self.clock):
             X = self._rows(share)
             times[share], _ = timed(lambda: self._select(X), self.clock)  # noqa: B023
-        selection, *selection_range = grown(times, 1.0, 2.0, 3.0)
+        selection, *selection_range = grown(times, 1.0, _GROWTH["selection"])
         short = [share for share, taken in times.items() if taken <= _SHORT]
         share = max(short, default=min(times))
         return {
@@ -255,34 +282,33 @@ class _ByDeviation(TensorSelector):
 def climbed(
     sizes: list[Size], work: Callable[[Size], float], seconds: float, clock: Clock
 ) -> Iterator[Size]:
-    """Yield sizes in order, until the next would take longer than what is left of `seconds`.
+    """Yield the first size, and more until one would take longer than what is left of `seconds`.
 
     The caller's work on a size is timed. Times are expected to grow like `work`.
     """
     start = clock()
-    taken, done = 0.0, 1.0
+    taken, done = 0.0, 0.0
     for size in sizes:
         before = clock()
-        if taken * work(size) / done > seconds - (before - start):
+        if done and taken * work(size) / done > seconds - (before - start):
             return
         yield size
         taken, done = clock() - before, work(size)
 
 
 def grown(
-    times: dict[float, float], size: float, least: float, most: float
+    times: dict[float, float], size: float, powers: tuple[float, float, float]
 ) -> tuple[float, float, float]:
     """Return the time at `size`, and what it would be if it grew slowly or fast.
 
     Beyond the largest measured size, times grow with a power of the size: the one between the two
-    largest measured sizes, but not below `least` nor above `most`.
+    largest measured sizes, but at least the first of `powers` and at most the last. If only one
+    size was measured, the power is the one in the middle.
     """
     known = sorted(times)
     largest = known[-1]
     last, ratio = times[largest], size / largest
-    if ratio == 1:
-        return last, last, last
-    power = most
+    least, power, most = powers
     if len(known) > 1:
         power = math.log(last / times[known[-2]]) / math.log(largest / known[-2])
     power = min(max(power, least), most)
@@ -296,24 +322,9 @@ def timed(work: Callable[[], Any], clock: Clock) -> tuple[float, Any]:
     return max(clock() - before, _TINY), result
 
 
-def _seconds_per_slice(runs: list[tuple[int, float]], slices: int) -> float:
-    """Return the mean seconds per slice of all slices, from runs with fewer.
-
-    Some work is done once, or only for slices that may have the largest penalties. So further
-    slices take what they took from the last run but one to the last. No less than a quarter of
-    the mean, because times vary.
-    """
-    known, taken = runs[-1]
-    more = taken / known
-    if len(runs) > 1:
-        fewer, before = runs[-2]
-        more = min(max((taken - before) / (known - fewer), more / 4), more)
-    return (taken + more * (slices - known)) / slices
-
-
 def _work_of_slices(sizes: tuple[int, int]) -> float:
     size, slices = sizes
-    return float(size**3 * slices)
+    return size**3 * math.sqrt(slices)  # less than linear, see `_fit_slices`
 
 
 def _side(cells: int) -> int:

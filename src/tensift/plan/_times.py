@@ -120,7 +120,7 @@ def _taking_in(job: Job, layout: Layout, pilot: Pilot, looks: float, rounds: flo
         Stage(
             "read",
             _shared(read, chunks, layout.workers),
-            read,
+            0.0,  # cores wait
             f"{format_bytes(reads * job.stored_bytes)}, {format_amount(reads)} times all samples"
             if reads > 1
             else format_bytes(reads * job.stored_bytes),
