@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,7 +170,7 @@ def _add_output_arguments(group: Any) -> None:
         help="write plan.txt, plan.json and plan.png there",
     )  # fmt: skip
     group.add_argument("--overwrite", action="store_true", help="replace earlier files")
-    group.add_argument("--quiet", action="store_true", help="do not say what is measured")
+    group.add_argument("--quiet", action="store_true", help="show no warnings")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -180,11 +179,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         require_matplotlib()
     if arguments.figure is not None and _suffix(arguments.figure) not in FORMATS:
         raise ValueError(f"--figure {arguments.figure}: the name must end in .png, .svg or .pdf")
-    data = _data(arguments)
-    if not console.quiet:
-        show("tensift: running a pilot, some seconds", sys.stderr)
     plan = plan_job(
-        **data,
+        **_data(arguments),
         memory=_memory(arguments),
         read_bandwidth=_rate(arguments.read_bandwidth),
         network=_rate(arguments.network),

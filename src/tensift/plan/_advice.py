@@ -29,8 +29,8 @@ _EFFICIENT = 0.5  # share of the cores that must be busy on average
 def advice_for(plan: Plan) -> list[str]:
     """Return what to change, most useful first."""
     found = [*_memory(plan)]
-    timed = sorted(_times(plan), key=lambda each: each[0])
     if plan.seconds > _SHORT:
+        timed = sorted(_times(plan), key=lambda each: each[0])  # some of it runs further pilots
         found += [text for seconds, text in timed if seconds < _WORTH * plan.seconds]
         found += _workers(plan)
     found += _sampling(plan)

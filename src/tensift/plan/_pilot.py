@@ -35,8 +35,11 @@ class Pilot:
     solve : float
         Seconds per slice for all solutions of a fit: those that choose the penalties, and those
         that order features with a score of zero.
+    solve_in_passes : float
+        The same if not all Gram matrices fit into memory: blocks of slices share less work.
     rounds : float
-        How often a fit asks for the Gram matrix of a slice. It matters if not all are in memory.
+        How often a fit asks for the Gram matrix of a slice, which is made again if not all fit
+        into memory.
     selection : float
         Seconds to select among all features, once they have scores.
     selection_memory : float
@@ -61,6 +64,7 @@ class Pilot:
     product: float
     add: float
     solve: float
+    solve_in_passes: float
     rounds: float
     selection: float
     selection_memory: float
@@ -206,6 +210,7 @@ def example_pilot(job: Job) -> Pilot:
         product=factor * job.q * (4e-9 + 6e-11 * job.q),
         add=1e-10,
         solve=solve,
+        solve_in_passes=solve,
         rounds=12.0 if job.cells is None else 1.0,
         selection=selection,
         selection_memory=4.0 * job.looked_at_bytes if job.selects else 0.0,

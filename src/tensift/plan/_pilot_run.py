@@ -26,6 +26,7 @@ Size = TypeVar("Size")
 # Features of a slice in the first run; later runs double them. Up to 256 features a fit computes
 # the critical penalties, above it bounds them: larger slices are not judged by such small ones.
 _FIRST_SIZE, _FIRST_LARGE_SIZE, _SMALL = 128, 320, 256
+_IN_PASSES = 64, 8  # features of a slice, and slices, in the run that counts passes
 _MORE_SLICES = 4  # factor between the slices of two runs
 _MOST_GRAM = 2**22  # elements of the Gram matrices of a run
 _VALUES = 2**20  # values of a run, if there are as many
@@ -86,12 +87,14 @@ class PilotRun:
             solve_range = [
                 one + two / kept for one, two in zip(solve_range, choose_range, strict=True)
             ]
+        rounds, in_passes = self._in_passes()
         return {
             "transform": self._seconds_per_transform(),
             "product": grown(products, q, _GROWTH["product"])[0],
             "solve": solve,
             "solve_range": tuple(solve_range),
-            "rounds": self._rounds(),
+            "solve_in_passes": max(solve, in_passes),
+            "rounds": rounds,
             **largest,
         }
 
@@ -152,16 +155,15 @@ class PilotRun:
         selector = STPCASelector(wanted, selection="top", lam=lam, eta=eta, solver=job.solver)
         return selector.fit(X)
 
-    def _rounds(self) -> float:
-        """Return how often a fit in passes asks for the Gram matrix of a slice.
+    def _in_passes(self) -> tuple[float, float]:
+        """Return how often a fit in passes asks for a Gram matrix, and its seconds per slice.
 
-        Two slices are fitted in so little memory that two passes are needed, and passes are
-        counted.
+        Some slices are fitted in so little memory that two passes are needed. Passes are counted.
         """
         if self.job.cells is not None or self.job.kept == 1:
-            return 1.0
-        size = min(self.job.q, _FIRST_SIZE)
-        X = self.samples.slices(self.job, self.n_samples(size, 2), size, 2)
+            return 1.0, 0.0
+        size, slices = min(self.job.q, _IN_PASSES[0]), min(self.job.kept, _IN_PASSES[1])
+        X = self.samples.slices(self.job, self.n_samples(size, slices), size, slices)
         passes = 0
 
         def chunks() -> Iterator[NDArray]:
@@ -169,10 +171,12 @@ class PilotRun:
             passes += 1
             yield X
 
-        one_slice = GRAM_COPIES * size**2 * self.job.number_bytes
-        with config_context(working_memory=one_slice / 2**20):
-            self._fit(Chunks(chunks), 2 * size, len(X))
-        return passes / 2
+        half = -(-slices // 2) * GRAM_COPIES * size**2 * self.job.number_bytes
+        with config_context(working_memory=half / 2**20):
+            taken, _ = self._timed(lambda: self._fit(Chunks(chunks), slices * size, len(X)))
+        if self.job.q > _SMALL:  # which takes no longer in passes than at once
+            return passes / 2, 0.0
+        return passes / 2, grown({size: taken / slices}, self.job.q, _GROWTH["solve"])[0]
 
     def _seconds_per_transform(self) -> float:
         """Return the seconds per sample to transform it and to arrange it in slices."""

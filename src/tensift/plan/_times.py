@@ -60,7 +60,7 @@ def stages_of(job: Job, layout: Layout, pilot: Pilot, passes: int = 1) -> list[S
         stages.append(_merging(job, layout, pilot))
     blocks = solve_blocks(job)
     tasks = blocks * (1 if job.cells is None else max(1, math.isqrt(job.cells)))
-    solve = job.kept * pilot.solve
+    solve = job.kept * (pilot.solve if passes == 1 else pilot.solve_in_passes)
     cells = "" if job.cells is None else f", {format_amount(job.cells)} pairs of penalties"
     stages.append(
         Stage(
