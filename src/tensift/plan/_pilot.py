@@ -77,25 +77,10 @@ class Pilot:
 
 
 class Pilots:
-    """Run a pilot for every method that a plan asks about, each once.
+    """Runs a pilot for every method that a plan asks about, each once.
 
-    Parameters
-    ----------
-    samples : PilotSamples
-        Where the samples of the pilots come from.
-    seconds : float
-        About how long the first pilot takes. Each of the others takes a quarter of that, because
-        they share what does not depend on the method.
-    clock : callable, optional
-        Returns seconds; as in `run_pilot`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tensift.plan import DrawnSamples, Pilots, make_job
-    >>> pilots = Pilots(DrawnSamples((8, 6), np.dtype(float)), seconds=0.2)
-    >>> pilots(make_job((8, 6), 500)).size, pilots(make_job((8, 6), 500, orientation=1)).size
-    (8, 6)
+    The first takes about `seconds`. Each of the others takes a quarter of that, because they share
+    what does not depend on the method.
     """
 
     def __init__(self, samples: PilotSamples, seconds: float, clock: Clock | None = None) -> None:
@@ -136,7 +121,7 @@ def run_pilot(
     ----------
     job : Job
         What is planned.
-    samples : PilotSamples, optional
+    samples : StoredSamples, optional
         The samples; by default drawn at random.
     seconds : float, default=4.0
         About how long to measure.

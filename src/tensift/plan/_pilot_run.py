@@ -50,17 +50,7 @@ _TINY = 1e-9  # seconds; the least time of anything
 
 
 class PilotRun:
-    """Times the parts of a fit that depend on orientation, basis and solver.
-
-    Parameters
-    ----------
-    job : Job
-        What is planned.
-    samples : PilotSamples
-        Where samples come from.
-    clock : callable
-        Returns seconds.
-    """
+    """Times the parts of a fit that depend on orientation, basis and solver."""
 
     def __init__(self, job: Job, samples: PilotSamples, clock: Clock) -> None:
         self.job, self.samples, self.clock = job, samples, clock
@@ -203,15 +193,6 @@ class SelectionRun:
     """Times the selection among features that have scores, which looks at some samples.
 
     Samples and features shrink together, so that time and memory grow by a power of the size.
-
-    Parameters
-    ----------
-    job : Job
-        What is planned.
-    samples : PilotSamples
-        Where samples come from.
-    clock : callable
-        Returns seconds.
     """
 
     def __init__(self, job: Job, samples: PilotSamples, clock: Clock) -> None:

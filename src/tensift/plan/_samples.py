@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -26,45 +25,7 @@ _TIMED_BYTES = 2**26  # bytes that are read for timing
 _FACTORS, _NOISE = 8, 0.3  # of random samples: common factors, and noise beside them
 
 
-class PilotSamples(ABC):
-    """Samples for pilot runs.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        The shape of one sample.
-    dtype : dtype
-        The type of the stored values.
-    note : str
-        What the samples are.
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    note: str
-
-    @abstractmethod
-    def rows(self, count: int) -> NDArray:
-        """Return up to `count` samples."""
-
-    @abstractmethod
-    def slices(self, job: Job, count: int, size: int, slices: int) -> NDArray:
-        """Return samples ``(count, size, slices)``: parts of some slices of the job."""
-
-    @abstractmethod
-    def table(self, count: int, features: int) -> NDArray:
-        """Return samples ``(count, features, 1)``: some of their features."""
-
-    @abstractmethod
-    def seconds_per_byte(self, clock: Clock) -> float:
-        """Return the time to read a byte."""
-
-    def most(self, job: Job) -> int:
-        """Return the largest number of samples that a run may use."""
-        return job.samples
-
-
-class StoredSamples(PilotSamples):
+class StoredSamples:
     """The user's own samples: evenly spaced ones, as many as are needed.
 
     Parameters
@@ -154,27 +115,16 @@ class StoredSamples(PilotSamples):
         return (clock() - before) / (len(first) * row_bytes)
 
 
-class DrawnSamples(PilotSamples):
-    """Random samples: a few smooth common factors, and noise.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of one sample.
-    dtype : dtype
-        The type of the stored values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tensift.plan import DrawnSamples
-    >>> DrawnSamples((4, 3), np.dtype("float32")).rows(5).shape
-    (5, 4, 3)
-    """
+class DrawnSamples:
+    """Random samples of a shape and a type: a few smooth common factors, and noise."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.shape, self.dtype = shape, np.dtype(dtype)
         self.note = "random samples of this shape; times depend on the data, so yours may differ"
+
+    def most(self, job: Job) -> int:
+        """Return the largest number of samples that a run may use."""
+        return job.samples
 
     def rows(self, count: int) -> NDArray:
         """Return `count` samples."""
@@ -214,6 +164,9 @@ class DrawnSamples(PilotSamples):
         samples: NDArray = np.tensordot(weights, factors / factors.std(), axes=1)
         samples += _NOISE * rng.standard_normal(samples.shape)
         return samples
+
+
+PilotSamples = StoredSamples | DrawnSamples
 
 
 def _evenly(length: int, count: int) -> NDArray[np.intp]:
