@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["advice_for", "useful_workers"]
 
 _WORTH = 0.9  # suggest a change if the job then takes less than this share of the time
+_WORTH_OF_PILOTS = 0.7  # the same if two pilots are compared, whose times vary
 _SHORT = 10.0  # seconds; shorter jobs get no advice on time
 _ACCURATE = 0.01  # error of the Gram matrices that random samples may have
 _EFFICIENT = 0.5  # share of the cores that must be busy on average
@@ -117,7 +118,8 @@ def _times(plan: Plan) -> Iterator[tuple[float, str]]:
     """Yield changes, each with the seconds that the job would then take."""
     chosen, job, layout = plan.chosen, plan.chosen.job, plan.chosen.layout
     best = min(plan.orientations, key=lambda each: (not each.fits, each.seconds))
-    if best.job.orientation != job.orientation and best.fits:
+    better = best.seconds < _WORTH_OF_PILOTS * chosen.seconds
+    if best.job.orientation != job.orientation and best.fits and better:
         yield (
             best.seconds,
             f"orientation {best.job.orientation} (q = {best.job.q}) takes "

@@ -89,7 +89,7 @@ class Pilots:
 
     def __call__(self, job: Job) -> Pilot:
         """Return the pilot of a job; jobs of the same method share one."""
-        key = job.orientation, job.bases, job.solver
+        key = job.orientation, job.bases, job.solver, job.cells
         if key not in self._done:
             first = next(iter(self._done.values()), None)
             self._done[key] = run_pilot(

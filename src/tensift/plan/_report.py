@@ -9,6 +9,7 @@ from tensift._utils.units import format_bytes
 from tensift.plan._units import format_amount, format_seconds
 
 if TYPE_CHECKING:
+    from tensift.plan._job import Job
     from tensift.plan._memory import Memory
     from tensift.plan._plan import Estimate, Plan
 
@@ -51,7 +52,7 @@ def _job_lines(plan: Plan) -> list[str]:
         f"job       {what} of {format_amount(job.samples)} samples of {shape}, {job.dtype}: "
         f"{format_bytes(job.stored_bytes)}",
         f"method    orientation {job.orientation}: {format_amount(job.p)} slices of "
-        f"{format_amount(job.q)} features{kept}; {bases}; {job.solver}",
+        f"{format_amount(job.q)} features{kept}; {bases}; {job.solver}{_settings(job)}",
         f"where     {where}; {format_amount(chunks)} chunks of "
         f"{format_amount(layout.chunk_of(job))} samples",
         f"time      {result}",
@@ -60,12 +61,11 @@ def _job_lines(plan: Plan) -> list[str]:
     ]
 
 
-def _penalties(plan: Plan) -> str:
-    job = plan.chosen.job
+def _settings(job: Job) -> str:
     if job.cells is not None:
         return ""
-    chosen = "automatic" if job.chooses_penalties else "given"
-    return f", {chosen} penalties; selection {job.selection}, {job.n_features_to_select} features"
+    penalties = "automatic penalties" if job.chooses_penalties else "given penalties"
+    return f", {penalties}; selection {job.selection}, {job.n_features_to_select}"
 
 
 def _memory_lines(plan: Plan) -> list[str]:
