@@ -192,7 +192,7 @@ def example_pilot(job: Job) -> Pilot:
     return Pilot(
         read=1e-9,
         transform=4e-9 * factor * job.elements,
-        product=factor * job.q * (4e-9 + 6e-11 * job.q),
+        product=factor * job.q * (8e-9 + 1e-10 * job.q),
         add=1e-10,
         solve=solve,
         solve_in_passes=solve,
