@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tensift._utils.threads import blas_threads_for
+from tensift._utils.threads import blas_threads_for, linear_algebra
 from tensift.plan._job import Job
 from tensift.plan._pilot_run import PilotRun, SelectionRun
 from tensift.plan._samples import DrawnSamples, PilotSamples
@@ -160,8 +160,10 @@ def run_pilot(
 def _clock_for(job: Job) -> Clock:
     # A single slice is solved with all threads of BLAS, whose processor times add up. And Windows
     # counts processor time in steps of 16 ms, too long for some of what is timed here.
+    threads = max((one["num_threads"] for one in linear_algebra().info()), default=1)
     coarse = time.get_clock_info("process_time").resolution > 1e-4
-    return time.perf_counter if job.kept == 1 or coarse else time.process_time
+    wall = coarse or (job.kept == 1 and threads > 1)
+    return time.perf_counter if wall else time.process_time
 
 
 def _measured(
