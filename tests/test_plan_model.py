@@ -22,10 +22,10 @@ from tensift.plan import (
     make_job,
     numbers_of_file,
     plan_job,
-    run_pilot,
 )
 from tensift.plan._advice import useful_workers
 from tensift.plan._memory import memory_of, passes_of, working_memory_for
+from tensift.plan._pilot import run_pilot
 from tensift.sources import Chunks, source_of
 
 TOP = {"selection": "top", "n_features_to_select": 20, "lam": 10.0, "eta": 10.0}
@@ -221,6 +221,9 @@ def test_thin_slices_need_no_gram_tensor():
     assert passes_of(thin, Layout()) == 1
     assert passes_of(full, Layout()) == 3
     assert thin.product_flops == 0
+    text = str(plan_job((20_000, 3), 100, pilot=example_pilot))
+    assert "thin factors of the Gram tensor: 48 MB" in text
+    assert "fewer samples than features" in text
 
 
 @pytest.mark.parametrize("basis", ["identity", "dft"])

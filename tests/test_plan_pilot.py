@@ -8,9 +8,9 @@ import sklearn
 
 from tensift import STPCASelector
 from tensift.datasets import load_digits
-from tensift.plan import Pilot, StoredSamples, make_job, plan_job, run_pilot, samples_of_file
+from tensift.plan import Pilot, StoredSamples, make_job, plan_job, samples_of_file
 from tensift.plan import _pilot_run as pilot_run
-from tensift.plan._pilot import Pilots
+from tensift.plan._pilot import Pilots, run_pilot
 from tensift.plan._pilot_run import PilotRun, SelectionRun, climbed, grown
 from tensift.plan._samples import DrawnSamples
 from tensift.sources import Chunks

@@ -4,7 +4,7 @@ from tensift.plan._file import numbers_of_file, samples_of_file
 from tensift.plan._job import Job, make_job
 from tensift.plan._layout import Layout
 from tensift.plan._memory import Memory
-from tensift.plan._pilot import Pilot, example_pilot, run_pilot
+from tensift.plan._pilot import Pilot, example_pilot
 from tensift.plan._plan import Estimate, Plan, estimate, plan_job, sampling_error
 from tensift.plan._samples import StoredSamples
 from tensift.plan._times import Stage
@@ -29,7 +29,6 @@ __all__ = [
     "make_job",
     "numbers_of_file",
     "plan_job",
-    "run_pilot",
     "samples_of_file",
     "sampling_error",
 ]

@@ -26,26 +26,10 @@ _COMPLEX_FLOPS = 4  # times those of a real product
 
 @dataclass(frozen=True)
 class Job:
-    """The samples and what to do with them.
+    """The samples and what to do with them, as `make_job` describes it.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of one sample.
-    samples : int
-        The number of samples.
-    orientation : int
-        The mode along which features predict each other.
-    bases : tuple of str
-        The name of the basis of every other mode, in order.
-    solver : {"paper", "exact"}
-        The solver.
-    dtype : dtype
-        The type of the stored samples.
-    cells : int or None
-        The number of pairs of penalties of a path; None for a fit.
-    lam, eta, selection, n_features_to_select
-        As in `STPCASelector`, for a fit.
+    ``bases`` has one name for every mode but the orientation. ``cells`` is the number of pairs of
+    penalties of a path, or None for a fit.
 
     Examples
     --------

@@ -53,8 +53,8 @@ class Pilot:
 
     Examples
     --------
-    >>> from tensift.plan import make_job, run_pilot
-    >>> pilot = run_pilot(make_job((16, 8), 500), seconds=0.5)
+    >>> from tensift.plan import plan_job
+    >>> pilot = plan_job((16, 8), 500, seconds=0.5).pilot
     >>> pilot.size, pilot.solve > 0
     (16, True)
     """
@@ -110,37 +110,15 @@ def run_pilot(
     clock: Clock | None = None,
     first: Pilot | None = None,
 ) -> Pilot:
-    """Time the parts of a job on a few of its samples and slices.
+    """Time the parts of a job on a few of its samples and slices, in about `seconds`.
 
     A pilot begins with one slice of few features and few samples. It enlarges the run while the
     time lasts: first the slice up to its full size, then the number of slices. If it does not
-    reach the full size, the growth between its last two runs is continued, but never above the
-    cube of the size.
+    reach the full size, the growth between its last two runs is continued.
 
-    Parameters
-    ----------
-    job : Job
-        What is planned.
-    samples : StoredSamples, optional
-        The samples; by default drawn at random.
-    seconds : float, default=4.0
-        About how long to measure.
-    clock : callable, optional
-        Returns seconds. By default reading is timed by the wall clock, and computations by the
-        processor time of this process, so that other work on the machine does not count.
-    first : Pilot, optional
-        A pilot of another method for the same samples. What does not depend on the method is taken
-        from it.
-
-    Returns
-    -------
-    Pilot
-
-    Examples
-    --------
-    >>> from tensift.plan import make_job, run_pilot
-    >>> run_pilot(make_job((12, 6), 300), seconds=0.2).slices <= 6
-    True
+    Samples are drawn at random if there are none. By default reading is timed by the wall clock,
+    and computations by the processor time of this process, so that other work on the machine does
+    not count. What does not depend on the method is taken from the `first` pilot, if there is one.
     """
     drawn = DrawnSamples(job.shape, job.dtype)
     samples = drawn if samples is None else samples

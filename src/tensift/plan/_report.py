@@ -56,7 +56,9 @@ def _job_lines(plan: Plan) -> list[str]:
         f"where     {where}; {format_amount(chunks)} chunks of "
         f"{format_amount(layout.chunk_of(job))} samples",
         f"time      {result}",
-        f"accuracy  Gram matrices to about {100 * plan.sampling_error:.2g} % of their largest "
+        "accuracy  slices have fewer samples than features: their Gram matrices are rough"
+        if job.thin
+        else f"accuracy  Gram matrices to about {100 * plan.sampling_error:.2g} % of their largest "
         "eigenvalue, by the number of samples",
     ]
 
