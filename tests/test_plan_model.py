@@ -13,7 +13,8 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensift import ExactSolver, PaperSolver, STPCASelector
+from tensift import ExactSolver, PaperSolver, STPCASelector, collect_moments
+from tensift.moments import GramTensor
 from tensift.plan import (
     Layout,
     StoredSamples,
@@ -26,6 +27,7 @@ from tensift.plan import (
 from tensift.plan._advice import useful_workers
 from tensift.plan._memory import memory_of, passes_of, working_memory_for
 from tensift.plan._pilot import run_pilot
+from tensift.solvers._wide import is_wide
 from tensift.sources import Chunks, source_of
 
 TOP = {"selection": "top", "n_features_to_select": 20, "lam": 10.0, "eta": 10.0}
@@ -211,6 +213,29 @@ def test_memory_of_a_default_fit_beside_what_is_allocated(n, shape):
     pilot = run_pilot(job, StoredSamples(X), seconds=1.0)
     counted = memory_of(job, Layout(in_memory=True), pilot)
     assert peak / 1.1 < counted.total - counted.process - X.nbytes < 2 * peak
+
+
+def test_memory_of_a_solver_that_stays_thin():
+    n, shape = 30, (700, 2)
+    X = np.random.default_rng(0).normal(size=(n, *shape))
+    moments = collect_moments(X)
+    job = make_job(shape, n, solver="paper", n_features_to_select=20, selection="top")
+    assert is_wide(moments.gram())
+    assert job.stays_thin
+    selector = STPCASelector(20, selection="top", solver="paper")
+    tracemalloc.start()
+    try:
+        selector.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    counted = memory_of(job, Layout(in_memory=True), example_pilot(job))
+    assert peak / 1.1 < counted.work + counted.gram < 2 * peak
+    assert counted.work + counted.gram < 2 * 700**2 * 8  # two full matrices would take more
+    for samples, size in ((30, 300), (69, 700), (71, 700), (800, 700)):
+        gram = GramTensor(np.broadcast_to(0.0, (1, size, min(samples, size))), samples < size)
+        assert make_job((size,), samples, solver="paper").stays_thin == is_wide(gram)
+    assert not make_job(shape, n).stays_thin
 
 
 def test_thin_slices_need_no_gram_tensor():

@@ -88,7 +88,7 @@ def test_slices_grow_to_their_size_and_then_in_number():
     assert run.sizes() == [(8, 1), (8, 4), (8, 8)]
     # A large slice is never judged by one for which a fit does something else.
     run = PilotRun(make_job((1000,), 100), DrawnSamples((1000,), np.dtype(float)), float)
-    assert run.sizes() == [(320, 1), (640, 1), (1000, 1)]
+    assert run.sizes() == [(400, 1), (800, 1), (1000, 1)]
 
 
 @pytest.mark.parametrize("n", [100, 999])

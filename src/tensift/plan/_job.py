@@ -138,9 +138,15 @@ class Job:
         return (self.cells or 1) * self.kept * self.q * 8
 
     @property
-    def dense_bytes(self) -> int:
-        """Bytes of one full ``q x q`` matrix for every slice, such as the operators."""
-        return self.kept * self.q**2 * self.number_bytes
+    def stays_thin(self) -> bool:
+        """Whether the solver works with thin factors too, and never with ``q x q`` matrices."""
+        return self.solver == "paper" and self.thin and self.q >= max(400, 10 * self.samples)
+
+    @property
+    def operator_bytes(self) -> int:
+        """Bytes of one operator for every slice: full matrices, or factors of low rank."""
+        columns = min(self.q, self.samples) if self.stays_thin else self.q
+        return self.kept * self.q * columns * self.number_bytes
 
     @property
     def is_identity(self) -> bool:

@@ -29,8 +29,9 @@ __all__ = [
 # exist at that time. A DFT makes its whole complex output before half of it is dropped. Without a
 # transform, samples are written into their block directly.
 _PART_COPIES = {"none": 0.25, "real": 4.0, "dft": 8.0}
-# Arrays of the size of a block of full matrices that a solver has at the same time.
+# Arrays of the size of a block of operators that a solver has at the same time.
 _SOLVER_COPIES = {"paper": 12.0, "exact": 22.0}
+_THIN_COPIES = 32.0  # the same if they are factors
 # Arrays of full matrices of all slices while the critical penalties are computed. Larger slices
 # than these get bounds of them instead, which take less.
 _CRITICAL_COPIES, _CRITICAL_UP_TO = 14.2, 256
@@ -95,7 +96,7 @@ def memory_of(job: Job, layout: Layout, pilot: Pilot, passes: int = 1) -> Memory
     if job.selects and not layout.is_cluster:
         kept = math.ceil(job.kept / passes)
         gram = 2 * job.gram_bytes * kept / job.kept
-        operators = job.dense_bytes if passes == 1 else 0.0
+        operators = job.operator_bytes if passes == 1 else 0.0
         data = held + job.looked_at_bytes
         stages.append(
             Memory(_process(layout), data, pilot.selection_memory, gram + operators, "select")
@@ -136,13 +137,15 @@ def _at_moments(job: Job, layout: Layout, passes: int) -> Memory:
 def _at_solve(job: Job, layout: Layout, passes: int, held: float) -> Memory:
     """Return the memory while slices are solved.
 
-    The Gram tensor may be thin factors, but both solvers work with full matrices.
+    The Gram tensor may be thin factors. Even then, solvers work with full matrices, except for
+    the paper's solver if there are far fewer samples than features.
     """
     kept = math.ceil(job.kept / passes)
     gram = kept * job.gram_bytes / job.kept
-    dense = kept * job.dense_bytes / job.kept
+    dense = kept * job.operator_bytes / job.kept
     blocks = solve_blocks(job, kept)
-    work = min(layout.cores, blocks) * _SOLVER_COPIES[job.solver] * dense / blocks
+    copies = _THIN_COPIES if job.stays_thin else _SOLVER_COPIES[job.solver]
+    work = min(layout.cores, blocks) * copies * dense / blocks
     data = held + (job.looked_at * job.sample_bytes if job.selects else 0.0)
     if layout.is_cluster:
         return Memory(_process(layout), 0.0, work, 2 * gram, "solve")  # the sum and its blocks

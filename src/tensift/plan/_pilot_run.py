@@ -24,8 +24,9 @@ Clock = Callable[[], float]
 Size = TypeVar("Size")
 
 # Features of a slice in the first run; later runs double them. Up to 256 features a fit computes
-# the critical penalties, above it bounds them: larger slices are not judged by such small ones.
-_FIRST_SIZE, _FIRST_LARGE_SIZE, _SMALL = 128, 320, 256
+# the critical penalties, above it bounds them; from 400 on the paper's solver may work with thin
+# factors. So larger slices are not judged by such small ones.
+_FIRST_SIZE, _FIRST_LARGE_SIZE, _SMALL = 128, 400, 256
 _IN_PASSES = 64, 8  # features of a slice, and slices, in the run that counts passes
 _MORE_SLICES = 4  # factor between the slices of two runs
 _MOST_GRAM = 2**22  # elements of the Gram matrices of a run
