@@ -24,7 +24,8 @@ JOBS = [
     {"where": "held", "shape": (8, 8), "samples": 1797, "data": "digits"},
     {"where": "held", "shape": (64, 64), "samples": 200},
     {"where": "held", "shape": (256, 32), "samples": 1_000},
-    {"where": "held", "shape": (4000,), "samples": 100},
+    {"where": "held", "shape": (4000,), "samples": 100},  # ten minutes and more
+    {"where": "held", "shape": (2000,), "samples": 100},
     {"where": "held", "shape": (600, 16), "samples": 60},
     {"where": "held", "shape": (64, 32), "samples": 2_000},
     {"where": "held", "shape": (32, 32), "samples": 60_000},
