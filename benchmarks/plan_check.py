@@ -71,8 +71,7 @@ def run(repeats):
         "settings but for what is named",
         "core time: processor time of all threads and workers together, without waiting. Clock: on "
         "a shared machine it depends on how busy others are",
-        "drawn: the ratio of core times if the pilot knows only the shape and draws random "
-        "samples",
+        "drawn: the ratio of core times if the pilot knows only the shape and draws random samples",
         "memory: the largest resident size of the process, or of the larger worker for dask. "
         "Files are dropped from the page cache before they are read",
     ]
