@@ -13,51 +13,44 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._data import ROOT
-from benchmarks._environment import n_cores
 from benchmarks._results import Table
 
 GOAL = 2.0  # predictions may be wrong by this factor
 MB = 1e6
-SHOWN = ("where", "shape", "what", "core time ratio", "clock ratio", "memory ratio")
-# Samples are smooth fields with noise. "held" is an array in memory, "file" a file that is read
-# in chunks, "dask" a cluster of two processes with one thread each.
+SHOWN = ("where", "shape", "n", "what", "core s", "core time ratio", "clock ratio", "memory ratio")
+# "held" is an array in memory, "file" a file that is read in chunks, "dask" a cluster of two
+# processes with one thread each. Samples are the digits, or smooth fields with noise.
 JOBS = [
+    {"where": "held", "shape": (8, 8), "samples": 1797, "data": "digits"},
+    {"where": "held", "shape": (64, 64), "samples": 200},
+    {"where": "held", "shape": (256, 32), "samples": 1_000},
+    {"where": "held", "shape": (4000,), "samples": 100},  # ten minutes and more
+    {"where": "held", "shape": (2000,), "samples": 100},
+    {"where": "held", "shape": (600, 16), "samples": 60},
+    {"where": "held", "shape": (64, 32), "samples": 2_000},
     {"where": "held", "shape": (32, 32), "samples": 60_000},
     {"where": "held", "shape": (16, 64), "samples": 50_000, "basis": "dft"},
-    {"where": "held", "shape": (64, 16), "samples": 20_000, "dtype": "complex64"},
-    {"where": "held", "shape": (24, 16, 12), "samples": 20_000, "basis": ["haar", "dct"]},
-    {"where": "held", "shape": (256, 16), "samples": 2_000},
-    {"where": "held", "shape": (128, 24), "samples": 2_000, "solver": "exact"},
-    {"where": "held", "shape": (96, 32), "samples": 2_000, "solver": "exact", "basis": "dft"},
-    {"where": "held", "shape": (200, 32), "samples": 1_000, "cores": 2},
-    {"where": "held", "shape": (48, 48), "samples": 3_000, "solver": "exact", "grid": 25},
+    {"where": "held", "shape": (24, 16, 12), "samples": 5_000, "basis": ["haar", "dct"]},
+    {"where": "held", "shape": (96, 32), "samples": 2_000, "solver": "paper"},
+    {"where": "held", "shape": (128, 24), "samples": 2_000, "lam": 10.0, "eta": 10.0,
+     "selection": "top", "n_features_to_select": 20},
     {"where": "held", "shape": (48, 48), "samples": 3_000, "grid": 25},
+    {"where": "held", "shape": (128, 24), "samples": 2_000, "cores": 2},
     {"where": "file", "shape": (64, 64), "samples": 40_000},
-    {"where": "file", "shape": (64, 64), "samples": 40_000, "cores": 2},
-    {"where": "file", "shape": (128, 16), "samples": 40_000, "basis": "dft"},
-    {"where": "file", "shape": (64, 64), "samples": 20_000, "basis": "eigen"},
     {"where": "file", "shape": (8, 8), "samples": 2_000_000},
-    {"where": "file", "shape": (256, 128), "samples": 6_000, "orientation": 1},
-    {"where": "file", "shape": (200, 200), "samples": 3_000, "dtype": "float64"},
-    {"where": "dask", "shape": (64, 64), "samples": 60_000, "workers": 2, "chunk": 2_000},
-    {"where": "dask", "shape": (128, 64), "samples": 4_000, "workers": 2, "chunk": 1_000},
+    {"where": "file", "shape": (64, 64), "samples": 20_000, "basis": "eigen"},
+    {"where": "file", "shape": (128, 64), "samples": 3_000, "working_memory": 16 * 2**20},
+    {"where": "dask", "shape": (64, 64), "samples": 40_000, "workers": 2, "chunk": 2_000},
 ]  # fmt: skip
-# The settings of a job that `plan_job` takes.
-PLANNED = ("shape", "samples", "orientation", "basis", "solver", "dtype", "grid", "cores",
-           "workers", "chunk")  # fmt: skip
-DEFAULTS = {"orientation": 0, "basis": "identity", "solver": "paper", "dtype": "float32",
-            "grid": 1, "cores": 1, "workers": 1, "chunk": None}  # fmt: skip
+OF_PLACE = ("where", "shape", "samples", "data", "workers", "chunk", "working_memory", "cores")
 
 
 def run(repeats):
-    from tensift.plan import calibrate
-
     table = Table("Predicted and measured")
-    machine = calibrate()
     for job in JOBS:
         if job["where"] == "dask" and not _has_dask():
             continue
-        table.rows.append(_row(job, machine, min(repeats, 3)))
+        table.rows.append(_row(job))
         print({key: table.rows[-1][key] for key in SHOWN}, flush=True)
     for name in ("core time", "memory"):
         ratios = [row[f"{name} ratio"] for row in table.rows]
@@ -73,88 +66,83 @@ def run(repeats):
             f"{min(ratios):.2f} to {max(ratios):.2f} times what was measured"
         )
     table.notes += [
-        f"predicted from a calibration of {n_cores()} cores just before, with the number of "
-        "steps that the slices took, which depends on the data (column steps: their mean). usual "
-        "steps: the ratio of times if the plan assumes the usual number of steps",
-        "core time: processor time of all threads and workers together, including the client and "
-        "its scheduler. All measurements are the minimum of up to three runs",
-        "clock: on a shared machine it depends on how busy others are. To compare it, run "
-        "`python -m benchmarks plan_check` on an idle machine",
+        "predicted in a fresh process by `plan_job(data=...)` with its default pilot, which takes "
+        "the seconds of the column pilot s; then fitted in another, once. Fits have default "
+        "settings but for what is named",
+        "core time: processor time of all threads and workers together, without waiting. Clock: on "
+        "a shared machine it depends on how busy others are",
+        "drawn: the ratio of core times if the pilot knows only the shape and draws random samples",
         "memory: the largest resident size of the process, or of the larger worker for dask. "
         "Files are dropped from the page cache before they are read",
-        "held: an array in memory; file: an .npy file; dask: two processes with one thread that "
-        "read the same file",
     ]
     return {"": table}
 
 
-def _row(job, machine, repeats):
-    from tensift.plan import plan_job
-
+def _row(job):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "samples.npy"
         _write_samples(path, job)
-        runs = [_in_fresh_process(job, path) for _ in range(repeats)]
-    measured = {name: float(min(run[name] for run in runs)) for name in runs[0]}
-    options = {name: job[name] for name in PLANNED if name in job}
-    options |= {name: job.get(name, DEFAULTS[name]) for name in ("dtype", "solver")}
-    options["machine"] = machine
-    options["in_memory"] = job["where"] == "held"
-    usual = plan_job(**options)
-    plan = plan_job(**options, steps=measured["steps"])
-    cores = {name: each.chosen.core_seconds for name, each in (("usual", usual), ("known", plan))}
-    what = [str(job[k]) for k in ("basis", "solver") if k in job]
-    what += [f"grid {job['grid']}"] if "grid" in job else []
-    what += [f"{job['cores']} jobs"] if "cores" in job else []
+        plan = _in_fresh_process("plan", job, path)
+        drawn = _in_fresh_process("draw", job, path)
+        _drop(path)
+        fit = _in_fresh_process("fit", job, path)
+    what = [f"{k}={v}" for k, v in job.items() if k not in OF_PLACE]
+    what += [f"n_jobs={job['cores']}"] if "cores" in job else []
+    what += [f"{job['working_memory'] >> 20} MiB"] if "working_memory" in job else []
     return {
         "where": job["where"],
         "shape": "x".join(map(str, job["shape"])),
         "n": job["samples"],
         "what": " ".join(what) or "–",
-        "steps": measured["steps"],
-        "core s": measured["cpu"],
-        "predicted core s": cores["known"],
-        "core time ratio": cores["known"] / measured["cpu"],
-        "usual steps": cores["usual"] / measured["cpu"],
-        "clock s": measured["wall"],
-        "predicted clock s": plan.seconds,
-        "clock ratio": plan.seconds / measured["wall"],
-        "memory MB": measured["peak"] / MB,
-        "predicted memory MB": plan.memory.total / MB,
-        "memory ratio": plan.memory.total / measured["peak"],
-        "bottleneck": plan.bottleneck,
+        "pilot s": plan["taken"],
+        "core s": fit["core"],
+        "predicted core s": plan["core"],
+        "core time ratio": plan["core"] / fit["core"],
+        "drawn": drawn["core"] / fit["core"],
+        "clock s": fit["clock"],
+        "predicted clock s": plan["clock"],
+        "clock ratio": plan["clock"] / fit["clock"],
+        "memory MB": fit["memory"] / MB,
+        "predicted memory MB": plan["memory"] / MB,
+        "memory ratio": plan["memory"] / fit["memory"],
+        "bottleneck": plan["bottleneck"],
     }
 
 
 def _write_samples(path, job):
+    if job.get("data") == "digits":
+        from tensift.datasets import load_digits
+
+        np.save(path, load_digits().data)
+        return
     rng = np.random.default_rng(0)
-    dtype = np.dtype(job.get("dtype", "float32"))
     n, shape = job["samples"], job["shape"]
-    samples = np.lib.format.open_memmap(path, "w+", dtype, (n, *shape))
+    samples = np.lib.format.open_memmap(path, "w+", np.float32, (n, *shape))
     rows = max(1, 2**22 // math.prod(shape))
     block = rng.standard_normal((min(rows, n), *shape), dtype=np.float32)
     for axis in range(1, block.ndim):  # smooth, except for some noise
         block = 0.5 * (block + np.roll(block, 1, axis=axis))
     block += 0.1 * rng.standard_normal(block.shape, dtype=np.float32)
-    if dtype.kind == "c":
-        block = block + 1j * np.roll(block, 1, axis=0)
     for number, start in enumerate(range(0, n, rows)):  # later blocks are shifted copies
         count = min(rows, n - start)
         samples[start : start + count] = np.roll(block, number, axis=1)[:count]
     samples.flush()
     del samples
+
+
+def _drop(path):
     with open(path, "rb") as stream:
         os.fsync(stream.fileno())
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _in_fresh_process(job, path):
+def _in_fresh_process(what, job, path):
     one_thread = dict.fromkeys(
         ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), "1"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.plan_check", json.dumps(job), str(path)],
+        [sys.executable, "-m", "benchmarks.plan_check", what, json.dumps(job), str(path)],
         cwd=ROOT,
         env=os.environ | one_thread,
         stdout=subprocess.PIPE,
@@ -163,37 +151,49 @@ def _in_fresh_process(job, path):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _fit_and_measure(job, path):
-    """Fit and measure, in the fresh process."""
-    warnings.simplefilter("ignore")
-    if job["where"] == "dask":
-        return _fit_on_cluster(job, path)
+def _predict(job, X, *, draw):
+    from tensift.plan import plan_job
+
+    options = {k: v for k, v in job.items() if k not in ("where", "shape", "samples", "data")}
+    before = time.perf_counter()
+    if draw:
+        options |= {"in_memory": job["where"] == "held", "dtype": X.dtype}
+        plan = plan_job(X.shape[1:], len(X), **options)
+    else:
+        plan = plan_job(data=X, **options)
+    return {
+        "taken": time.perf_counter() - before,
+        "clock": plan.seconds,
+        "core": plan.chosen.core_seconds,
+        "memory": plan.memory.total,
+        "bottleneck": plan.bottleneck,
+    }
+
+
+def _fit_and_measure(job, X):
+    import sklearn
+
     from benchmarks.memory import _forget_peak, _peak
 
-    X = np.load(path, mmap_mode=None if job["where"] == "held" else "r")
-    options = {**DEFAULTS, **job}
-    _fit(X[:64].copy(), options)  # load everything that is loaded on first use
+    if "working_memory" in job:
+        sklearn.set_config(working_memory=job["working_memory"] / 2**20)
+    _fit(X[:64].copy(), job)  # load everything that is loaded on first use
     _forget_peak()
-    wall, cpu = time.perf_counter(), time.process_time()
-    steps = _fit(X, options)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return {"wall": wall, "cpu": cpu, "peak": _peak(), "steps": steps}
+    clock, core = time.perf_counter(), time.process_time()
+    _fit(X, job)
+    clock, core = time.perf_counter() - clock, time.process_time() - core
+    return {"clock": clock, "core": core, "memory": _peak()}
 
 
-def _fit(X, options):
-    """Fit, and return the mean number of steps."""
+def _fit(X, job):
     from tensift import STPCASelector, stpca_path
 
-    method = {
-        "orientation": options["orientation"],
-        "basis": options["basis"],
-        "solver": options["solver"],
-        "n_jobs": options["cores"],
-    }
-    if options["grid"] > 1:
-        return float(stpca_path(X, **method).n_iter.mean())
-    selector = STPCASelector(20, selection="top", lam=10, eta=10, **method)
-    return float(selector.fit(X).n_iter_.mean())
+    settings = {k: v for k, v in job.items() if k not in (*OF_PLACE, "grid")}
+    settings["n_jobs"] = job.get("cores")
+    if "grid" in job:
+        stpca_path(X, **settings)
+    else:
+        STPCASelector(**settings).fit(X)
 
 
 def _fit_on_cluster(job, path):
@@ -202,7 +202,6 @@ def _fit_on_cluster(job, path):
     from benchmarks.dask_scaling import _lazy
     from benchmarks.memory import _forget_peak, _peak
 
-    options = {**DEFAULTS, **job}
     with (
         LocalCluster(
             n_workers=job["workers"], threads_per_worker=1, dashboard_address=None,
@@ -210,16 +209,16 @@ def _fit_on_cluster(job, path):
         ) as cluster,
         Client(cluster) as client,
     ):  # fmt: skip
-        _fit(_lazy(path, job["chunk"])[: 2 * job["chunk"]], options)
+        _fit(_lazy(path, job["chunk"])[: 2 * job["chunk"]], job)
         client.run(_forget_peak)
-        before = client.run(time.process_time)
-        wall, client_cpu = time.perf_counter(), time.process_time()
-        steps = _fit(_lazy(path, job["chunk"]), options)
-        wall, client_cpu = time.perf_counter() - wall, time.process_time() - client_cpu
-        after = client.run(time.process_time)
-        peak = max(client.run(_peak).values())
-    cpu = client_cpu + sum(after[worker] - before[worker] for worker in after)
-    return {"wall": wall, "cpu": cpu, "peak": peak, "steps": steps}
+        clock, core = time.perf_counter(), _core_seconds(client)
+        _fit(_lazy(path, job["chunk"]), job)
+        clock, core = time.perf_counter() - clock, _core_seconds(client) - core
+        return {"clock": clock, "core": core, "memory": max(client.run(_peak).values())}
+
+
+def _core_seconds(client):
+    return time.process_time() + sum(client.run(time.process_time).values())
 
 
 def _has_dask():
@@ -230,5 +229,13 @@ def _has_dask():
     return True
 
 
+def _main(what, job, path):
+    warnings.simplefilter("ignore")
+    X = np.load(path, mmap_mode=None if job["where"] == "held" else "r")
+    if what != "fit":
+        return _predict(job, X, draw=what == "draw")
+    return _fit_on_cluster(job, path) if job["where"] == "dask" else _fit_and_measure(job, X)
+
+
 if __name__ == "__main__":
-    print(json.dumps(_fit_and_measure(json.loads(sys.argv[1]), Path(sys.argv[2]))))
+    print(json.dumps(_main(sys.argv[1], json.loads(sys.argv[2]), Path(sys.argv[3]))))

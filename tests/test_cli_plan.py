@@ -9,19 +9,28 @@ import numpy as np
 import pytest
 
 from tensift.cli import main
-from tensift.plan import _cache, example_machine, plan_job, this_machine
+from tensift.plan import Pilot, _plan, example_pilot, plan_job
 from tensift.plotting import PlanDisplay
 
 JOB = ("plan", "--shape", "64,32", "--samples", "1e6")
 
 
+class ExamplePilots:
+    """Stands for pilots; notes what they would run on."""
+
+    def __init__(self, samples, seconds):
+        ExamplePilots.last = samples, seconds
+
+    def __call__(self, job):
+        return example_pilot(job)
+
+
 @pytest.fixture(autouse=True)
 def measured(tmp_path, monkeypatch):
-    """A machine that has been measured already."""
-    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "cache"))
+    """Nothing is measured: times are round numbers."""
     monkeypatch.chdir(tmp_path)
-    this_machine(measure=example_machine)
+    monkeypatch.setattr(_plan, "Pilots", ExamplePilots)
+    monkeypatch.setattr(_plan, "resident_bytes", lambda: 150e6)
     return tmp_path
 
 
@@ -34,21 +43,21 @@ def answer(capsys, *arguments):
 
 def test_the_answer_is_the_plan(capsys):
     out = answer(capsys, *JOB, "--memory-per-worker", "4GB")
-    plan = plan_job((64, 32), 10**6, solver="exact", memory="4GB", machine=example_machine())
+    plan = plan_job((64, 32), 10**6, memory="4GB", pilot=example_pilot)
     assert out == f"{plan}\n"
 
 
 def test_every_option_reaches_the_model(capsys):
     out = answer(
         capsys, *JOB, "--orientation", "1", "--basis", "dft", "--solver", "exact", "--dtype",
-        "float64", "--grid", "25", "--steps", "9", "--workers", "3", "--cores", "2",
+        "float64", "--grid", "25", "--workers", "3", "--cores", "2",
         "--memory-per-worker", "8GiB", "--read-bandwidth", "300", "--network", "2GB/s", "--chunk",
         "5000", "--working-memory", "2GiB", "--json",
     )  # fmt: skip
     plan = plan_job(
         (64, 32), 10**6, orientation=1, basis="dft", solver="exact", dtype="float64", grid=25,
-        steps=9, workers=3, cores=2, memory=8 * 2**30, read_bandwidth=300, network="2GB/s",
-        chunk=5000, working_memory=2**31, machine=example_machine(),
+        workers=3, cores=2, memory=8 * 2**30, read_bandwidth=300, network="2GB/s",
+        chunk=5000, working_memory=2**31, pilot=example_pilot,
     )  # fmt: skip
     assert json.loads(out) == json.loads(json.dumps(plan.to_dict()))
 
@@ -62,15 +71,32 @@ def test_numbers_from_a_file(capsys):
     assert (job["samples"], job["dtype"]) == (10**9, "float16")
 
 
-def test_measuring_is_announced(capsys, monkeypatch):
-    monkeypatch.setattr(_cache, "calibrate", example_machine)
-    assert main([*JOB, "--calibrate"]) == 0
-    assert capsys.readouterr().err == "tensift: measuring this machine, about ten seconds (once)\n"
-    assert main(["plan", "--calibrate", "--quiet"]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert "machine.json" in out
-    assert "1 GB/s" in out
+def test_settings_of_a_fit_reach_the_model(capsys):
+    settings = ("--lam", "10", "--eta", "auto", "--selection", "top", "-k", "20")
+    job = json.loads(answer(capsys, *JOB, *settings, "--json"))["job"]
+    assert (job["lam"], job["eta"]) == (10.0, "auto")
+    assert (job["selection"], job["n_features_to_select"]) == ("top", 20)
+
+
+def test_pilots_run_on_the_samples_of_the_file(capsys):
+    X = np.random.default_rng(0).normal(size=(50, 6, 4))
+    np.save("x.npy", X)
+    answer(capsys, "plan", "--file", "x.npy", "--seconds", "2")
+    samples, seconds = ExamplePilots.last
+    assert np.array_equal(samples.array, X)
+    assert seconds == 2
+    answer(capsys, "plan", "--file", "x.npy", "--shape", "6,5")  # other samples than these
+    assert not hasattr(ExamplePilots.last[0], "array")
+    answer(capsys, *JOB)
+    assert ExamplePilots.last[0].shape == (64, 32)
+
+
+def test_a_pilot_from_the_command_line_to_the_record(capsys, monkeypatch):
+    monkeypatch.undo()
+    assert main(["plan", "--shape", "6,4", "--samples", "100", "--seconds", "0.1", "--json"]) == 0
+    pilot = json.loads(capsys.readouterr().out)["pilot"]
+    assert pilot.keys() == Pilot.__dataclass_fields__.keys()
+    assert pilot["samples"] <= 100
 
 
 def test_files_and_pictures(capsys, measured):
@@ -91,7 +117,7 @@ def test_files_and_pictures(capsys, measured):
 def test_the_picture_shows_the_plan():
     from matplotlib.figure import Figure
 
-    plan = plan_job((64, 32), 1e6, workers=4, machine=example_machine())
+    plan = plan_job((64, 32), 1e6, workers=4, pilot=example_pilot)
     display = PlanDisplay.from_plan(plan, ax=Figure().subplots())
     bars = display.ax_.patches
     ends = {}
@@ -119,6 +145,8 @@ def test_the_picture_shows_the_plan():
         (("--read-bandwidth", "0"), "rate above zero"),
         (("--network", "fast"), "rate above zero"),
         (("--solver", "magic"), "--solver"),
+        (("--lam", "-1"), "--lam"),
+        (("--selection", "best"), "--selection"),
         (("--basis", ","), "--basis"),
     ],
 )
@@ -138,7 +166,7 @@ def test_wrong_usage(capsys, arguments, words):
         ((*JOB, "--basis", "fft"), "basis must be one of"),
         ((*JOB, "--basis", "dft,dct"), "2 names, but there are 1 other modes"),
         ((*JOB, "--dtype", "elephant"), "dtype must be the name of a number type"),
-        ((*JOB, "--steps", "-1"), "steps must be"),
+        ((*JOB, "--seconds", "0"), "seconds must be above 0"),
         ((*JOB, "--figure", "plan.bmp"), "must end in .png, .svg or .pdf"),
         (("plan", "--file", "missing.npy"), "missing.npy: no such file"),
         (("plan", "--file", "broken.npy"), "broken.npy"),

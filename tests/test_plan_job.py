@@ -1,12 +1,11 @@
 """Counts of a job, beside the arrays and loops they count."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tensift import STPCASelector
 from tensift._utils.units import format_bytes
 from tensift.algebra import make_transforms
 from tensift.moments import GramTensor, Moments, Orientation
@@ -21,6 +20,7 @@ from tensift.plan._units import (
     format_seconds,
 )
 from tensift.solvers._workers import blocks_of
+from tensift.sources import EvenSubsample
 
 RNG = np.random.default_rng(0)
 SHAPES = [((6,), 0), ((6, 5), 0), ((6, 5), 1), ((3, 4, 5), 1), ((2, 1, 6), 2), ((4, 4, 2), 0)]
@@ -158,8 +158,9 @@ def test_counts_in_words():
         ({"dtype": "text"}, "dtype must be the name of a number type"),
         ({"dtype": "datetime64"}, "dtype must be the name of a number type"),
         ({"grid": 0}, "grid must be from 1"),
-        ({"steps": 0}, "steps must be a number above 0"),
-        ({"steps": math.nan}, "steps must be a number above 0"),
+        ({"lam": -1.0}, "'lam' parameter"),
+        ({"selection": "best"}, "'selection' parameter"),
+        ({"n_features_to_select": 1.5}, "'n_features_to_select' parameter"),
         ({"samples": 1}, "samples must be from 2"),
         ({"shape": ()}, "shape must have a length"),
     ],
@@ -167,3 +168,24 @@ def test_counts_in_words():
 def test_bad_numbers(change, words):
     with pytest.raises(ValueError, match=words):
         make_job(**{"shape": (6, 5), "samples": 100, **change})
+
+
+def test_settings_are_those_of_the_selector():
+    job, default = make_job((6, 5), 100), STPCASelector()
+    for name in ("lam", "eta", "selection", "n_features_to_select", "solver"):
+        assert getattr(job, name) == getattr(default, name)
+    with pytest.raises(TypeError, match="alpha is not a setting of a plan"):
+        make_job((6, 5), 100, alpha=3)
+
+
+@pytest.mark.parametrize("n", [10, 5000, 10**5])
+def test_as_many_samples_are_looked_at_as_are_kept(n):
+    job = make_job((6, 5), n)
+    kept = EvenSubsample((6, 5))
+    kept.add(np.zeros((n, 6, 5)))
+    assert job.looked_at == len(kept.rows())
+    assert job.looked_at_bytes == kept.rows().nbytes
+    assert job.selects
+    assert not make_job((6, 5), n, selection="top", n_features_to_select=3).selects
+    assert not make_job((6, 5), n, grid=25).selects
+    assert make_job((6, 5), n, n_features_to_select=15).share_selected == 0.5

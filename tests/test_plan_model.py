@@ -13,117 +13,129 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensift import ExactSolver, PaperSolver, STPCASelector
+from tensift import ExactSolver, PaperSolver, STPCASelector, collect_moments
+from tensift.moments import GramTensor
 from tensift.plan import (
-    Curve,
     Layout,
-    Machine,
-    SolveRates,
+    StoredSamples,
     estimate,
-    example_machine,
+    example_pilot,
     make_job,
     numbers_of_file,
     plan_job,
 )
 from tensift.plan._advice import useful_workers
-from tensift.plan._memory import memory_of, passes_of, solve_blocks, working_memory_for
+from tensift.plan._memory import memory_of, passes_of, working_memory_for
+from tensift.plan._pilot import run_pilot
+from tensift.solvers._wide import is_wide
 from tensift.sources import Chunks, source_of
 
-MACHINE = example_machine()
+TOP = {"selection": "top", "n_features_to_select": 20, "lam": 10.0, "eta": 10.0}
 
 
-def unit_machine(**changes):
-    """Every rate a round number, so that times can be worked out by hand."""
-    one = Curve((1,), (1e-9,), growth=1.0)
-    rates = SolveRates(Curve((1,), (1e-6,), 2.0), Curve((1,), (1e-9,), 3.0), 0.1, 0.01)
-    machine = Machine(
-        moments=dict.fromkeys(("real", "complex", "dft"), one),
-        fast_transform=1e-10,
-        matrix_transform=one,
-        solve=dict.fromkeys(("paper real", "paper complex", "exact real", "exact complex"), rates),
-        copy_bandwidth=1e9,
-        read_bandwidth=1e9,
-        read_cost=1e-10,
-        resident=1e8,
-        cores=2,
+def unit_pilot(job, **changes):
+    """Every measurement a round number, so that times can be worked out by hand."""
+    numbers = {"read": 1e-9, "transform": 1e-6, "product": 1e-6, "add": 1e-9, "solve": 0.1,
+               "rounds": 3.0, "selection": 7.0, "selection_memory": 1e6}  # fmt: skip
+    return replace(example_pilot(job), **(numbers | changes))
+
+
+def stages(job, layout=None, **changes):
+    found = estimate(job, layout or Layout(), unit_pilot(job, **changes))
+    assert found.seconds == pytest.approx(
+        sum(stage.seconds for stage in found.stages) - found.overlap
     )
-    return replace(machine, **changes)
-
-
-def stages(job, layout=None, machine=None):
-    found = estimate(job, layout or Layout(read_bandwidth=1e9), machine or unit_machine())
-    return {stage.name: stage.seconds for stage in found.stages}
+    return {stage.name: stage.seconds for stage in found.stages} | {"overlap": found.overlap}
 
 
 def test_stages_by_hand():
-    job = make_job((50, 20), 10**5, dtype="float32", steps=10)
+    job = make_job((50, 20), 10**5, dtype="float32")
     found = stages(job)
-    assert found["moments"] == pytest.approx(1e5 * 20 * 50**2 * 1e-9)  # n p q^2
-    assert found["read"] == 0  # while the last chunk is worked on
+    assert found["moments"] == pytest.approx(1e5 * 20 * 1e-6)
+    assert found["read"] == pytest.approx(1e5 * 1000 * 4 * 1e-9)
+    assert found["overlap"] == found["read"]  # while the last chunk is worked on
     slow = stages(job, Layout(read_bandwidth=1e6))
     assert slow["read"] == pytest.approx(1e5 * 1000 * 4 / 1e6)
-    assert slow["moments"] == 0  # while the next chunk is read
-    assert found["merge"] == 0
-    assert solve_blocks(job) == 1
-    each = 1e-6 * 50**2 + 10 * 1e-9 * 50**3
-    assert found["solve"] == pytest.approx(0.1 + 10 * 0.01 + 20 * each)
+    assert slow["overlap"] == slow["moments"]  # while the next chunk is read
+    assert found["solve"] == pytest.approx(20 * 0.1)
+    assert found["select"] == 7.0
     assert found["transform"] == 0
-    assert "cluster" not in found
+    assert not {"merge", "cluster"} & found.keys()
+
+
+def test_times_are_linear_in_samples_and_slices():
+    one = stages(make_job((50, 20), 10**6))
+    ten = stages(make_job((50, 20), 10**7))
+    wide = stages(make_job((50, 200), 10**6))
+    for name in ("read", "moments"):
+        assert ten[name] == pytest.approx(10 * one[name])
+        assert wide[name] == pytest.approx(10 * one[name])
+    assert ten["solve"] == one["solve"]
+    assert wide["solve"] == pytest.approx(10 * one["solve"])
 
 
 def test_transforms_by_hand():
-    values = 1000 * 6 * 5 * 4
     job = make_job((6, 5, 4), 1000, basis=["haar", "dct"])
-    assert stages(job, Layout(in_memory=True))["transform"] == pytest.approx(
-        values * (5e-9 + 1e-10)
-    )
-    # The second transform of a DFT's complex output moves twice as much.
-    job = make_job((6, 5, 4), 1000, basis=["dft", "dct"])
-    assert stages(job, Layout(in_memory=True))["transform"] == pytest.approx(values * 3e-10)
+    assert stages(job)["transform"] == pytest.approx(1000 * 1e-6)
     # A look more at the data.
     once, twice = (make_job((6, 5, 4), 1000, basis=name) for name in ("random", "eigen"))
-    reads = [estimate(each, Layout(read_bandwidth=1e9), MACHINE) for each in (once, twice)]
-    assert reads[1].stages[0].core_seconds == 2 * reads[0].stages[0].core_seconds
+    assert stages(twice)["read"] == pytest.approx(2 * stages(once)["read"])
+    assert stages(twice)["transform"] == pytest.approx(2 * stages(once)["transform"])
+
+
+def test_passes_read_again_for_every_block_and_every_round():
+    job = make_job((512, 512), 10**5)
+    often = estimate(job, Layout(working_memory=1e9), unit_pilot(job))
+    once = estimate(job, Layout(working_memory=1e12), unit_pilot(job))
+    assert (once.passes, often.passes) == (1, 5)
+    (read, transform, moments), (read_5, transform_5, moments_5) = (
+        [stage.seconds for stage in each.stages[:3]] for each in (once, often)
+    )
+    assert read_5 == pytest.approx(3 * 5 * read)
+    assert (transform, transform_5) == (0, pytest.approx(3 * 5 * 1e5 * 1e-6))
+    assert moments_5 == pytest.approx(3 * moments)
+    assert often.memory.total < once.memory.total
 
 
 def test_short_chunks_add_to_the_gram_tensor_more_often():
     job = make_job((50, 20), 10**5)
     long, short = (stages(job, Layout(cluster=True, chunk=chunk))["moments"] for chunk in (100, 10))
-    assert short - long == pytest.approx((1e4 - 1e3) * 20 * 50**2 * 8 / 1e9)
+    assert short - long == pytest.approx((1e4 - 1e3) * 20 * 50**2 * 8 * 1e-9)
     # One process waits until there are enough.
     long, short = (stages(job, Layout(chunk=chunk))["moments"] for chunk in (100, 10))
     assert short == long
 
 
-def test_a_path_solves_every_cell():
-    one = make_job((50, 20), 10**5, steps=5)
-    many = replace(one, cells=25)
-    assert stages(many)["solve"] == pytest.approx(25 * stages(one)["solve"])
-    assert stages(many)["moments"] == stages(one)["moments"]
-
-
 def test_arrays_in_memory_are_not_read():
-    found = stages(make_job((50, 20), 10**5), Layout(in_memory=True, read_bandwidth=1e9))
-    assert found["read"] == found["merge"] == 0
+    job = make_job((50, 20), 10**5)
+    found = stages(job, Layout(in_memory=True))
+    assert found["read"] == found["overlap"] == 0
+    # A file that is loaded is read once, before anything else begins.
+    loaded = stages(job, Layout(in_memory=True, loaded=True))
+    assert loaded["read"] == pytest.approx(1e5 * 1000 * 8 * 1e-9)
+    assert loaded["overlap"] == 0
 
 
 def test_a_cluster_by_hand():
-    job = make_job((50, 20), 10**6, dtype="float32", steps=10)
-    layout = Layout(workers=4, read_bandwidth=1e9, network=1e8, chunk=10**5)
+    job = make_job((50, 20), 10**6, dtype="float32")
+    layout = Layout(workers=4, network=1e8, chunk=10**5)
     found = stages(job, layout)
     assert found["read"] == pytest.approx(3 * 1e5 * 1000 * 4 / 1e9)  # ten chunks: three rounds
-    assert found["moments"] == pytest.approx(3 * 1e5 * 20 * 2500 * 1e-9)
+    assert found["moments"] == pytest.approx(3 * 1e5 * 20 * 1e-6)
+    assert found["overlap"] == 0  # workers of one core first read, then compute
     gram = 20 * 2500 * 8
     alone, between = 9 * 2 * gram / 1e9 / 4, 2 * (2 * gram / 1e9 + gram / 1e8)
     assert found["merge"] == pytest.approx(alone + between)
-    # The scheduler is done before the workers are; Gram matrices out, column norms back; 32 tasks.
-    assert found["cluster"] == pytest.approx((gram + 8 * 20 * 50) / 1e8 + 32 * 3e-3 / 4)
+    # The scheduler is done before the workers are; Gram matrices out, column norms back; 30 tasks
+    # for chunks, and two for the only block in each of three rounds.
+    assert found["cluster"] == pytest.approx((gram + 8 * 20 * 50) / 1e8 + 36 * 3e-3 / 4)
+    assert found["select"] == 7.0  # on the client
 
 
 def test_many_small_chunks_keep_the_scheduler_busy():
     job = make_job((8, 8), 10**8)
     few, many = (
-        stages(job, Layout(workers=50, cores=4, chunk=chunk, read_bandwidth=1e12), MACHINE)
+        stages(job, Layout(workers=50, cores=4, chunk=chunk, read_bandwidth=1e12), product=1e-8)
         for chunk in (10**6, 100)
     )
     assert many["cluster"] > 100 * few["cluster"]
@@ -133,8 +145,9 @@ def test_cores_read_and_compute_at_a_time():
     job = make_job((50, 20), 10**6)
     plain = stages(job, Layout(workers=2, cores=1, read_bandwidth=1e8, chunk=1000))
     both = stages(job, Layout(workers=2, cores=4, read_bandwidth=1e8, chunk=1000))
-    assert plain["read"] == both["read"] > plain["moments"]
-    assert both["moments"] == pytest.approx(plain["moments"] / 4 / 4)
+    assert plain["overlap"] == 0
+    assert both["overlap"] == pytest.approx(3 / 4 * both["moments"])
+    assert both["moments"] == pytest.approx(plain["moments"] / 4)
 
 
 SOLVERS = {
@@ -159,10 +172,10 @@ def test_memory_beside_what_is_allocated(solver, basis, n, shape):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    job = make_job(shape, n, basis=basis, solver=solver, dtype="float32")
-    counted = memory_of(job, Layout(in_memory=True), MACHINE)
+    job = make_job(shape, n, basis=basis, solver=solver, dtype="float32", **TOP)
+    counted = memory_of(job, Layout(in_memory=True), example_pilot(job))
     assert counted.data == X.nbytes
-    assert counted.process == MACHINE.resident
+    assert counted.process == Layout().resident
     assert peak / 1.3 < counted.work + counted.gram < 1.5 * peak
 
 
@@ -177,9 +190,65 @@ def test_memory_of_looking_at_samples_first(basis, dtype):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    job = make_job((32, 8), len(X), basis=basis, solver="paper", dtype=dtype)
-    counted = memory_of(job, Layout(in_memory=True), MACHINE)
+    job = make_job((32, 8), len(X), basis=basis, solver="paper", dtype=dtype, **TOP)
+    counted = memory_of(job, Layout(in_memory=True), example_pilot(job))
     assert peak / 1.4 < counted.work + counted.gram < 1.6 * peak
+
+
+@pytest.mark.parametrize(
+    ("n", "shape"),
+    [(60, (600, 4)), (100, (700,)), (40, (64, 64)), (300, (64, 64)), (400, (300, 6)),
+     (2000, (16, 16))],
+)  # fmt: skip
+def test_memory_of_a_default_fit_beside_what_is_allocated(n, shape):
+    X = np.random.default_rng(0).normal(size=(n, *shape)).astype(np.float32)
+    X += 5 * np.random.default_rng(1).normal(size=(n, *(1 for _ in shape))).astype(np.float32)
+    tracemalloc.start()
+    try:
+        STPCASelector().fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    job = make_job(shape, n, dtype="float32")
+    pilot = run_pilot(job, StoredSamples(X), seconds=1.0)
+    counted = memory_of(job, Layout(in_memory=True), pilot)
+    assert peak / 1.1 < counted.total - counted.process - X.nbytes < 2 * peak
+
+
+def test_memory_of_a_solver_that_stays_thin():
+    n, shape = 30, (700, 2)
+    X = np.random.default_rng(0).normal(size=(n, *shape))
+    moments = collect_moments(X)
+    job = make_job(shape, n, solver="paper", n_features_to_select=20, selection="top")
+    assert is_wide(moments.gram())
+    assert job.stays_thin
+    selector = STPCASelector(20, selection="top", solver="paper")
+    tracemalloc.start()
+    try:
+        selector.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    counted = memory_of(job, Layout(in_memory=True), example_pilot(job))
+    assert peak / 1.1 < counted.work + counted.gram < 2 * peak
+    assert counted.work + counted.gram < 2 * 700**2 * 8  # two full matrices would take more
+    for samples, size in ((30, 300), (69, 700), (71, 700), (800, 700)):
+        gram = GramTensor(np.broadcast_to(0.0, (1, size, min(samples, size))), samples < size)
+        assert make_job((size,), samples, solver="paper").stays_thin == is_wide(gram)
+    assert not make_job(shape, n).stays_thin
+
+
+def test_thin_slices_need_no_gram_tensor():
+    """Few samples of many features: what is kept are the samples, not q x q matrices."""
+    thin, full = (make_job((20_000, 3), n) for n in (100, 20_000))
+    assert thin.gram_bytes == 3 * 20_000 * 100 * 8
+    assert full.gram_bytes == 3 * 20_000**2 * 8
+    assert passes_of(thin, Layout()) == 1
+    assert passes_of(full, Layout()) == 3
+    assert thin.product_flops == 0
+    text = str(plan_job((20_000, 3), 100, pilot=example_pilot))
+    assert "thin factors of the Gram tensor: 48 MB" in text
+    assert "fewer samples than features" in text
 
 
 @pytest.mark.parametrize("basis", ["identity", "dft"])
@@ -215,18 +284,6 @@ def test_chunks_are_those_of_the_library(tmp_path):
             assert Layout().chunk_of(job) == min(source.length, 5000)
 
 
-def test_more_passes_read_more():
-    job = make_job((512, 512), 10**5)
-    once, often = (
-        estimate(job, Layout(read_bandwidth=1e9, working_memory=working), MACHINE)
-        for working in (1e12, 1e9)
-    )
-    assert (once.passes, often.passes > 1) == (1, True)
-    reads = [each.stages[0].core_seconds for each in (once, often)]
-    assert reads[1] == pytest.approx(often.passes * reads[0])
-    assert often.memory.total < once.memory.total
-
-
 @settings(deadline=None, max_examples=40)
 @given(
     st.integers(2, 10**9),
@@ -239,32 +296,31 @@ def test_more_passes_read_more():
 def test_more_work_never_takes_less(n, q, p, basis, solver, workers):
     def seconds(**changes):
         options = {"samples": n, "shape": (q, p), "basis": basis, "solver": solver}
-        options |= {"workers": workers, "chunk": 1000, "machine": MACHINE, **changes}
+        options |= {"workers": workers, "chunk": 1000, "pilot": example_pilot, **changes}
         return plan_job(**options).seconds
 
     usual = seconds() * (1 - 1e-9)  # but for rounding
     assert usual > 0
     assert seconds(samples=2 * n) >= usual
-    assert seconds(steps=1e4) >= usual
-    assert seconds(grid=100, steps=10) >= seconds(steps=10) * (1 - 1e-9)
+    assert seconds(grid=100) >= seconds(grid=10) * (1 - 1e-9)
     assert seconds(read_bandwidth=1) >= usual
     assert seconds(workers=workers, network=1) >= usual
     # More slices may be shared out better: the clock may see less, the cores never do.
     layout = Layout(workers=workers, chunk=1000)
     jobs = [make_job((q, each), n, basis=basis, solver=solver) for each in (p, 2 * p)]
-    few, many = (estimate(job, layout, MACHINE).core_seconds for job in jobs)
+    few, many = (estimate(job, layout, example_pilot(job)).core_seconds for job in jobs)
     assert many >= few * (1 - 1e-9)
 
 
 def test_efficiency_is_bounded_by_chunks_and_blocks():
-    plan = plan_job((64, 64), 10**5, chunk=10**4, machine=MACHINE)
+    plan = plan_job((64, 64), 10**5, chunk=10**4, pilot=example_pilot)
     fastest = min(each.seconds for each in plan.scaling)
     assert plan.scaling[0].seconds / fastest <= 10 * 1.01  # ten chunks
     assert useful_workers(plan) <= 20
 
 
 def test_the_report_of_a_plan():
-    plan = plan_job((64, 32), 1e6, basis="dft", memory="4GB", machine=MACHINE)
+    plan = plan_job((64, 32), 1e6, basis="dft", memory="4GB", pilot=example_pilot)
     text = str(plan)
     for words in ("1e+06 samples of 64 x 32", "8.19 GB", "of which 17 are solved", "orientation"):
         assert words in text
@@ -272,58 +328,84 @@ def test_the_report_of_a_plan():
     assert plan.bottleneck in text
     assert all(line == line.rstrip() for line in text.splitlines())
     kept = json.loads(json.dumps(plan.to_dict()))
-    assert kept["seconds"] == pytest.approx(sum(kept["stages"].values()))
+    assert kept["seconds"] == pytest.approx(sum(kept["stages"].values()) - kept["overlap"])
     assert kept["memory"]["total"] == plan.memory.total
     assert [row["q"] for row in kept["orientations"]] == [64, 32]
     low, high = plan.seconds_range
-    assert low < plan.seconds < high
+    assert low <= plan.seconds <= high
 
 
 def test_advice_tells_what_the_model_says():
-    slow_disk = plan_job((64, 64), 1e8, dtype="float64", read_bandwidth="50MB/s", machine=MACHINE)
+    slow_disk = plan_job(
+        (64, 64), 1e8, dtype="float64", read_bandwidth="50MB/s", pilot=example_pilot
+    )
     assert slow_disk.bottleneck == "read"
-    halved = plan_job((64, 64), 1e8, dtype="float32", read_bandwidth="50MB/s", machine=MACHINE)
+    halved = plan_job((64, 64), 1e8, dtype="float32", read_bandwidth="50MB/s", pilot=example_pilot)
     assert any(line.startswith("stored as float32") for line in slow_disk.advice)
     assert halved.seconds < 0.6 * slow_disk.seconds
     assert any("samples drawn at random" in line for line in slow_disk.advice)
-    tall = plan_job((1024, 4), 1e6, machine=MACHINE)
+    tall = plan_job((1024, 4), 1e6, pilot=example_pilot)
     assert any(line.startswith("orientation 1") for line in tall.advice)
-    passes = plan_job((512, 512), 1e5, machine=MACHINE)
-    assert f"in {passes.chosen.passes} passes over the data" in passes.advice[0]
-    tight = plan_job((512, 512), 1e5, memory="700MB", machine=MACHINE)
+    passes = plan_job((512, 512), 1e5, pilot=example_pilot)
+    assert f"slices are solved in {passes.chosen.passes} blocks" in passes.advice[0]
+    tight = plan_job((512, 512), 1e5, memory="700MB", pilot=example_pilot)
     assert tight.advice[0].startswith("it does not fit into memory")
     working = re.search(r"working_memory of (\d+) MiB", tight.advice[0]).group(1)
     less = plan_job(
-        (512, 512), 1e5, memory="700MB", working_memory=f"{working}MiB", machine=MACHINE
+        (512, 512), 1e5, memory="700MB", working_memory=f"{working}MiB", pilot=example_pilot
     )
     assert less.chosen.fits
     assert str(less.chosen.passes) in tight.advice[0]
-    impossible = plan_job((512, 512), 1e5, memory="100MB", machine=MACHINE)
+    impossible = plan_job((512, 512), 1e5, memory="100MB", pilot=example_pilot)
     assert "no smaller setting helps" in impossible.advice[0]
     assert "does not fit" in str(impossible)
-    crowded = plan_job((256, 256), 1e6, workers=4, cores=16, memory="4GB", machine=MACHINE)
+    crowded = plan_job((256, 256), 1e6, workers=4, cores=16, memory="4GB", pilot=example_pilot)
     fewer = re.search(r"(\d+) cores per worker", crowded.advice[0]).group(1)
     assert plan_job(
-        (256, 256), 1e6, workers=4, cores=int(fewer), memory="4GB", machine=MACHINE
+        (256, 256), 1e6, workers=4, cores=int(fewer), memory="4GB", pilot=example_pilot
     ).chosen.fits
-    quick = plan_job((8, 8), 1000, machine=MACHINE)
+    quick = plan_job((8, 8), 1000, pilot=example_pilot)
     assert quick.advice == []
-    exact = plan_job((256, 256), 1000, solver="exact", machine=MACHINE)
+    exact = plan_job((256, 256), 1000, solver="exact", pilot=example_pilot)
     assert any(line.startswith("solver paper takes") for line in exact.advice)
     assert any(line.startswith("n_jobs=2") for line in exact.advice)
-    shreds = plan_job((64, 64), 1e8, workers=32, chunk=50, machine=MACHINE)
+    shreds = plan_job((64, 64), 1e8, workers=32, chunk=50, pilot=example_pilot)
     assert any(line.startswith("chunks of") for line in shreds.advice)
-    crowd = plan_job((8, 8), 3e9, workers=5000, chunk=10**8, machine=MACHINE)
+    crowd = plan_job((8, 8), 3e9, workers=5000, chunk=10**8, pilot=example_pilot)
     assert any(line.startswith("this job cannot use 5000 workers") for line in crowd.advice)
 
 
-def test_what_is_assumed_is_said():
-    unknown = plan_job((8, 8), 1e6, machine=unit_machine(read_bandwidth=None))
-    assert any("reading is not counted" in note for note in unknown.notes)
-    assert any("steps per slice, as usual" in note for note in unknown.notes)
-    known = plan_job((8, 8), 1e6, steps=7, machine=MACHINE)
-    assert any("7 steps per slice, as given" in note for note in known.notes)
-    assert known.seconds_range == (known.seconds, known.seconds)
+def test_what_was_measured_is_said():
+    plan = plan_job((400, 8), 1e6, pilot=lambda job: replace(example_pilot(job), size=320))
+    assert "of 8 slices, 320 of 400 features: round numbers" in plan.notes[0]
+    assert any("growth of times with their size is continued" in note for note in plan.notes)
+    cluster = plan_job((8, 8), 1e6, workers=3, pilot=example_pilot)
+    assert any("as fast as a core of this machine" in note for note in cluster.notes)
+    single = plan_job((50,), 1e6, pilot=example_pilot)
+    assert any("all threads of BLAS" in note for note in single.notes)
+
+
+def test_the_range_is_that_of_the_pilot():
+    def pilot(job):
+        return unit_pilot(job, solve_range=(0.05, 0.4), selection_range=(1.0, 10.0))
+
+    plan = plan_job((50, 20), 10**5, pilot=pilot)
+    low, high = plan.seconds_range
+    assert plan.seconds - low == pytest.approx(20 * 0.05 + 6)
+    assert high - plan.seconds == pytest.approx(20 * 0.3 + 3)
+
+
+@pytest.mark.parametrize("data", [[1.0, 2.0], np.zeros(5), "file.npy"])
+def test_data_that_are_no_samples(data):
+    with pytest.raises(ValueError, match="data must be an array of samples"):
+        plan_job(data=data)
+
+
+def test_numbers_that_are_missing_or_wrong():
+    with pytest.raises(ValueError, match="give shape and samples, or data"):
+        plan_job((4, 3))
+    with pytest.raises(ValueError, match="seconds must be above 0"):
+        plan_job((4, 3), 100, seconds=0)
 
 
 def test_numbers_of_files(tmp_path):

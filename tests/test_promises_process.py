@@ -33,7 +33,7 @@ from tensift._utils.terminal import printable
 from tensift._utils.threads import one_blas_thread, one_library_thread
 from tensift.cli import main
 from tensift.metrics import evaluate_selection
-from tensift.plan import example_machine
+from tensift.plan import example_pilot
 from tensift.rivals import VarianceSelector
 from tensift.solvers import _workers
 
@@ -527,7 +527,7 @@ HOSTILE = "a\x1b[2J\x07\x9b31m\u202egnp.npy"
 )
 def test_no_name_reaches_the_terminal_raw(here, capfd, arguments, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(here))
-    monkeypatch.setattr("tensift.plan._cache.calibrate", example_machine)
+    monkeypatch.setattr("tensift.plan._plan.Pilots", lambda *_: example_pilot)
     np.save(HOSTILE, X)
     main(arguments)
     said = "".join(capfd.readouterr())

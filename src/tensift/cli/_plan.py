@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensift import STPCASelector
-from tensift._utils.units import format_bytes
-from tensift.cli._arguments import names, positive_int
+from tensift.cli._arguments import count_or_share, names, non_negative, or_auto, positive_int
 from tensift.cli._console import Console, show
 from tensift.cli._figures import FORMATS, write_figure
 from tensift.cli._input import add_table_arguments, table_arguments
@@ -21,17 +19,14 @@ from tensift.cli._options import add_option
 from tensift.cli._output import OutputFolder
 from tensift.datasets import available_memory
 from tensift.plan import (
-    Machine,
     Plan,
     as_bytes,
     as_count,
     as_rate,
     as_shape,
-    cache_file,
-    format_seconds,
     numbers_of_file,
     plan_job,
-    this_machine,
+    samples_of_file,
 )
 from tensift.plotting import PlanDisplay, require_matplotlib
 
@@ -42,10 +37,16 @@ __all__ = ["add_parser", "run"]
 
 _FILES = ("plan.txt", "plan.json", *(f"plan.{suffix}" for suffix in FORMATS))
 
+# Options that `plan_job` takes as they are.
+_SAME = (
+    "orientation", "basis", "solver", "grid", "n_features_to_select", "selection", "lam", "eta",
+    "workers", "cores", "chunk", "in_memory", "working_memory", "seconds",
+)  # fmt: skip
+
 _DESCRIPTION = """\
 Estimate a job before you run it: its memory, the time of each stage, the bottleneck, and what
-to change. Times come from counts of the bytes read and the operations done. The speed of this
-machine is measured once, in about ten seconds, and saved.
+to change. A pilot fits a few slices of a few samples of your file, or of random samples of the
+given shape, in some seconds. Times grow from there with the numbers of samples and slices.
 """
 
 _EPILOG = """\
@@ -53,10 +54,10 @@ examples:
   tensift plan --shape 64,64 --samples 1e6
   tensift plan --file images.npy --basis dft --orientation 1
   tensift plan --file images.npy --samples 1e9        the same data with more samples
-  tensift plan --shape 64,64 --samples 1e6 --grid 25 --solver exact
+  tensift plan --shape 64,64 --samples 1e6 --grid 25     a path of 25 pairs of penalties
   tensift plan --shape 256,256 --samples 1e9 --workers 100 --cores 16 \\
       --memory-per-worker 64GB --read-bandwidth 1GB/s --figure plan.png
-  tensift plan --calibrate                            measure this machine again
+  tensift plan --file table.csv --seconds 60          measure for a minute
 """
 
 
@@ -87,7 +88,7 @@ def _add_job_arguments(group: Any) -> None:
     )
     group.add_argument(
         "--file", type=Path, metavar="FILE",
-        help="read the shape, type and number of samples from the header of this file",
+        help="take the shape, type and number of samples from this file, and samples for the pilot",
     )  # fmt: skip
     group.add_argument("--variable", metavar="NAME", help="which array of the file to use")
     group.add_argument(
@@ -107,15 +108,18 @@ def _add_job_arguments(group: Any) -> None:
     add_option(group, STPCASelector, "solver")
     group.add_argument("--dtype", help="the type of the stored samples (default: float32)")
     group.add_argument(
-        "--grid", type=positive_int, metavar="CELLS", default=1,
-        help="the number of pairs of penalties to solve for: 1 if they are given, about 4 if they "
-        "are auto, 25 for the default grid of a path (default: 1)",
+        "--grid", type=positive_int, metavar="CELLS",
+        help="plan a path of so many pairs of penalties, 25 for the default grid (default: a fit)",
     )  # fmt: skip
-    group.add_argument(
-        "--steps", type=float, metavar="N",
-        help="the number of steps per slice, if you know it from a smaller run (default: a typical "
-        "number)",
+    add_option(
+        group, STPCASelector, "n_features_to_select", "-k", type=or_auto(count_or_share),
+        metavar="K|auto",
     )  # fmt: skip
+    add_option(group, STPCASelector, "selection")
+    for name in ("lam", "eta"):
+        add_option(
+            group, STPCASelector, name, type=or_auto(non_negative), metavar=f"{name.upper()}|auto"
+        )
 
 
 def _add_place_arguments(group: Any) -> None:
@@ -154,7 +158,10 @@ def _add_place_arguments(group: Any) -> None:
         action="store_true",
         help="the samples are in memory: nothing is read",
     )
-    group.add_argument("--calibrate", action="store_true", help="measure this machine again")
+    group.add_argument(
+        "--seconds", type=float, metavar="S", default=4.0,
+        help="about how long the pilot measures; longer is more accurate (default: 4)",
+    )  # fmt: skip
 
 
 def _add_output_arguments(group: Any) -> None:
@@ -167,38 +174,24 @@ def _add_output_arguments(group: Any) -> None:
         help="write plan.txt, plan.json and plan.png there",
     )  # fmt: skip
     group.add_argument("--overwrite", action="store_true", help="replace earlier files")
-    group.add_argument("--quiet", action="store_true", help="do not say what is measured")
+    group.add_argument("--quiet", action="store_true", help="show no warnings")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Run the command."""
-    if arguments.calibrate and arguments.shape is None and arguments.file is None:
-        _show_rates(_machine(arguments, console))
-        return
     if arguments.output is not None or arguments.figure is not None:
         require_matplotlib()
-    numbers = _numbers(arguments)
     if arguments.figure is not None and _suffix(arguments.figure) not in FORMATS:
         raise ValueError(f"--figure {arguments.figure}: the name must end in .png, .svg or .pdf")
     outputs = _outputs(arguments)
     for folder, _ in outputs:
         folder.check()
     plan = plan_job(
-        **numbers,
-        orientation=arguments.orientation,
-        basis=arguments.basis,
-        solver=arguments.solver,
-        grid=arguments.grid,
-        steps=arguments.steps,
-        workers=arguments.workers,
-        cores=arguments.cores,
+        **_data(arguments),
         memory=_memory(arguments),
         read_bandwidth=_rate(arguments.read_bandwidth),
         network=_rate(arguments.network),
-        chunk=arguments.chunk,
-        in_memory=arguments.in_memory,
-        working_memory=arguments.working_memory,
-        machine=_machine(arguments, console),
+        **{name: getattr(arguments, name) for name in _SAME},
     )
     _write(outputs, plan)
     text = json.dumps(plan.to_dict(), indent=2) if arguments.json else str(plan)
@@ -223,15 +216,15 @@ def _rate(bandwidth: float | None) -> Any:
     return None if bandwidth is None else f"{bandwidth:.0f}B/s"
 
 
-def _numbers(arguments: argparse.Namespace) -> dict[str, Any]:
-    found: dict[str, Any] = {"dtype": "float32"}
+def _data(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the numbers of the job, and samples if there is a file."""
+    found: dict[str, Any] = {}
     if arguments.file is not None:
-        found = numbers_of_file(
-            arguments.file,
-            variable=arguments.variable,
-            sample_axis=arguments.sample_axis,
-            **table_arguments(arguments),
-        )
+        options = {"variable": arguments.variable, "sample_axis": arguments.sample_axis}
+        options |= table_arguments(arguments)
+        found = numbers_of_file(arguments.file, **options)
+        data = samples_of_file(arguments.file, **options)
+        found |= {"loaded": True} if data is None else {"data": data}
     for name in ("shape", "samples", "dtype"):
         if getattr(arguments, name) is not None:
             found[name] = getattr(arguments, name)
@@ -246,35 +239,6 @@ def _memory(arguments: argparse.Namespace) -> int | None:
         memory: int | None = arguments.memory_per_worker
         return memory
     return available_memory()
-
-
-def _machine(arguments: argparse.Namespace, console: Console) -> Machine:
-    def say(text: str) -> None:
-        if not console.quiet:
-            show(f"tensift: {text}", sys.stderr)
-
-    return this_machine(renew=arguments.calibrate, say=say)
-
-
-def _show_rates(machine: Machine) -> None:
-    show(f"saved in  {cache_file()}")
-    show(f"cores     {machine.cores}")
-    read = machine.read_bandwidth
-    show(f"reading   {'not known' if read is None else f'{format_bytes(read)}/s'}")
-    show(f"adding    {format_bytes(machine.copy_bandwidth)}/s")
-    for name, curve in machine.moments.items():
-        rates = ", ".join(
-            f"{format_bytes(4 / seconds)}/s at q = {size}"
-            for size, seconds in zip(curve.sizes, curve.seconds, strict=True)
-        )
-        show(f"moments   {name}: {rates} (as float32)")
-    for name, rates_of in machine.solve.items():
-        curve = rates_of.step
-        steps = ", ".join(
-            f"{format_seconds(seconds)} at q = {size}"
-            for size, seconds in zip(curve.sizes, curve.seconds, strict=True)
-        )
-        show(f"a step    {name}: {steps}")
 
 
 def _suffix(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Suggest changes to a job; the model computes the effect of each before it is suggested."""
+"""Suggest changes to a job; the effect of each is predicted before it is suggested."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tensift._utils.pool import count_workers
 from tensift._utils.units import format_bytes
 from tensift.plan._job import Job
 from tensift.plan._layout import Layout
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["advice_for", "useful_workers"]
 
 _WORTH = 0.9  # suggest a change if the job then takes less than this share of the time
+_WORTH_OF_PILOTS = 0.7  # the same if two pilots are compared, whose times vary
 _SHORT = 10.0  # seconds; shorter jobs get no advice on time
 _ACCURATE = 0.01  # error of the Gram matrices that random samples may have
 _EFFICIENT = 0.5  # share of the cores that must be busy on average
@@ -28,8 +30,8 @@ _EFFICIENT = 0.5  # share of the cores that must be busy on average
 def advice_for(plan: Plan) -> list[str]:
     """Return what to change, most useful first."""
     found = [*_memory(plan)]
-    timed = sorted(_times(plan), key=lambda each: each[0])
     if plan.seconds > _SHORT:
+        timed = sorted(_times(plan), key=lambda each: each[0])  # some of it runs further pilots
         found += [text for seconds, text in timed if seconds < _WORTH * plan.seconds]
         found += _workers(plan)
     found += _sampling(plan)
@@ -50,8 +52,8 @@ def useful_workers(plan: Plan) -> int:
 def _again(plan: Plan, job: Job | None = None, layout: Layout | None = None) -> Estimate:
     from tensift.plan._plan import estimate
 
-    chosen = plan.chosen
-    return estimate(job or chosen.job, layout or chosen.layout, plan.machine)
+    job = job or plan.chosen.job
+    return estimate(job, layout or plan.chosen.layout, plan.pilots(job))
 
 
 def _memory(plan: Plan) -> Iterator[str]:
@@ -63,8 +65,9 @@ def _memory(plan: Plan) -> Iterator[str]:
         once = _again(plan, layout=replace(layout, working_memory=wanted))
         if once.fits:
             yield (
-                f"the Gram tensor is made in {chosen.passes} passes over the data; one pass is "
-                f"enough if scikit-learn's working_memory is {wanted / 2**20:.0f} MiB: "
+                f"slices are solved in {chosen.passes} blocks, and the data are read again for "
+                "each; one pass over the data is enough if scikit-learn's working_memory is "
+                f"{wanted / 2**20:.0f} MiB: "
                 f"{format_bytes(once.memory.total)} in all, {format_seconds(once.seconds)}"
             )
     fewer = [each for each in plan.orientations if each.fits and each.passes < chosen.passes]
@@ -72,9 +75,9 @@ def _memory(plan: Plan) -> Iterator[str]:
         fewer = [each for each in plan.orientations if each.fits]
     if fewer:
         best = min(fewer, key=lambda each: (each.passes, each.seconds))
-        passes = "one pass" if best.passes == 1 else f"{best.passes} passes"
+        blocks = "one block" if best.passes == 1 else f"{best.passes} blocks"
         yield (
-            f"orientation {best.job.orientation} (q = {best.job.q}) needs {passes} and "
+            f"orientation {best.job.orientation} (q = {best.job.q}) needs {blocks} and "
             f"{format_bytes(best.memory.total)}"
         )
 
@@ -106,7 +109,7 @@ def _to_make_it_fit(plan: Plan) -> Iterator[str]:
     else:
         yield (
             f"it does not fit into memory: it needs {needed}; with scikit-learn's working_memory "
-            f"of {found.layout.working / 2**20:.0f} MiB it needs {found.passes} passes, "
+            f"of {found.layout.working / 2**20:.0f} MiB it needs {found.passes} blocks, "
             f"{format_bytes(found.memory.total)} and {format_seconds(found.seconds)}"
         )
 
@@ -115,7 +118,8 @@ def _times(plan: Plan) -> Iterator[tuple[float, str]]:
     """Yield changes, each with the seconds that the job would then take."""
     chosen, job, layout = plan.chosen, plan.chosen.job, plan.chosen.layout
     best = min(plan.orientations, key=lambda each: (not each.fits, each.seconds))
-    if best.job.orientation != job.orientation and best.fits:
+    better = best.seconds < _WORTH_OF_PILOTS * chosen.seconds
+    if best.job.orientation != job.orientation and best.fits and better:
         yield (
             best.seconds,
             f"orientation {best.job.orientation} (q = {best.job.q}) takes "
@@ -140,17 +144,18 @@ def _times(plan: Plan) -> Iterator[tuple[float, str]]:
         names = tuple("dct" if name == "dft" else name for name in job.bases)
         other = _again(plan, replace(job, bases=names))
         yield other.seconds, f"basis dct instead of dft is real: {format_seconds(other.seconds)}"
-    if job.solver == "exact":
+    if job.solver == "exact" and chosen.bottleneck.name == "solve":
         other = _again(plan, replace(job, solver="paper"))
         yield (
             other.seconds,
             f"solver paper takes {format_seconds(other.seconds)}, without certificates",
         )
-    if chosen.bottleneck.name == "read" and layout.read_bandwidth is not None:
-        other = _again(plan, layout=replace(layout, read_bandwidth=2 * layout.read_bandwidth))
+    if chosen.bottleneck.name == "read":
+        rate = layout.read_bandwidth or 1 / plan.pilot.read
+        other = _again(plan, layout=replace(layout, read_bandwidth=2 * rate))
         yield other.seconds, f"storage twice as fast: {format_seconds(other.seconds)}"
     if chosen.bottleneck.name == "solve" and not layout.is_cluster:
-        cores = plan.machine.cores
+        cores = count_workers(-1)
         if cores > layout.cores:
             other = _again(plan, layout=replace(layout, cores=cores))
             yield (
@@ -197,7 +202,7 @@ def _workers(plan: Plan) -> Iterator[str]:
     if bottleneck in ("moments", "solve", "transform"):
         yield (
             f"{bottleneck} consists of matrix products: a GPU makes it faster (pass arrays on "
-            "the GPU), if samples reach it fast enough"
+            "the GPU), if samples reach it fast enough; how much is not known here"
         )
 
 

@@ -1,14 +1,21 @@
-"""Read the numbers of a job from the header of a file."""
+"""Read the numbers of a job from the header of a file, and samples for a pilot."""
 
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tensift.datasets import check_readable, choose_tensor, open_tensor_file, read_tensor
+import numpy as np
 
-__all__ = ["numbers_of_file"]
+from tensift.datasets import check_readable, choose_tensor, open_tensor_file, read_tensor
+from tensift.plan._samples import StoredSamples
+
+__all__ = ["numbers_of_file", "samples_of_file"]
+
+_LARGEST = 2**28  # bytes; larger files are not loaded for a pilot, but memory-mapped or left alone
 
 
 def numbers_of_file(
@@ -73,3 +80,48 @@ def numbers_of_file(
     axis %= len(stored.shape)
     shape = stored.shape[:axis] + stored.shape[axis + 1 :]
     return {"shape": shape, "samples": stored.shape[axis], "dtype": stored.dtype}
+
+
+def samples_of_file(
+    path: str | os.PathLike[str],
+    *,
+    clock: Callable[[], float] = time.perf_counter,
+    **options: Any,
+) -> StoredSamples | None:
+    """Return the samples of a file for a pilot; None if they cannot be had without loading much.
+
+    Parameters
+    ----------
+    path : str or path
+        Any file that `tensift.datasets.read_tensor` reads. Large ``.npy`` files are memory-mapped.
+        Other files are loaded, as a fit does, if they have at most 256 MiB.
+    clock : callable
+        Returns seconds.
+    **options
+        As in `numbers_of_file`.
+
+    Returns
+    -------
+    StoredSamples or None
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from tensift.plan import samples_of_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "images.npy")
+    ...     np.save(path, np.zeros((100, 8, 6), np.float32))
+    ...     samples_of_file(path).shape
+    (8, 6)
+    """
+    path = Path(path)
+    contents = open_tensor_file(path)
+    if contents is not None:
+        stored = contents.arrays[choose_tensor(path, contents, options.get("variable"))]
+        if not stored.mapped and stored.n_bytes > _LARGEST:
+            return None
+    before = clock()
+    data = read_tensor(path, **options).data
+    is_mapped = isinstance(data, np.memmap)
+    return StoredSamples(data, None if is_mapped else clock() - before)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensift._utils.modes import resolve_mode
-from tensift.algebra import TRANSFORM_NAMES
+from tensift.algebra import TRANSFORM_NAMES, make_transforms
+from tensift.moments import Orientation
 from tensift.plan._units import as_count, as_shape
+from tensift.sources import EvenSubsample
+from tensift.stpca import STPCASelector
 
 __all__ = ["Job", "make_job"]
 
@@ -20,26 +26,10 @@ _COMPLEX_FLOPS = 4  # times those of a real product
 
 @dataclass(frozen=True)
 class Job:
-    """The samples and what to do with them.
+    """The samples and what to do with them, as `make_job` describes it.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of one sample.
-    samples : int
-        The number of samples.
-    orientation : int
-        The mode along which features predict each other.
-    bases : tuple of str
-        The name of the basis of every other mode, in order.
-    solver : {"paper", "exact"}
-        The solver.
-    dtype : dtype
-        The type of the stored samples.
-    cells : int
-        The number of pairs of penalties: 1 for a fit, the number of cells for a path.
-    steps : float or None
-        The steps per slice at one pair of penalties; None for the usual number.
+    ``bases`` has one name for every mode but the orientation. ``cells`` is the number of pairs of
+    penalties of a path, or None for a fit.
 
     Examples
     --------
@@ -55,8 +45,11 @@ class Job:
     bases: tuple[str, ...]
     solver: str
     dtype: np.dtype
-    cells: int = 1
-    steps: float | None = None
+    cells: int | None
+    lam: float | str
+    eta: float | str
+    selection: str
+    n_features_to_select: float | str
 
     @property
     def q(self) -> int:
@@ -142,7 +135,59 @@ class Job:
     @property
     def norms_bytes(self) -> int:
         """Bytes of the column norms of all cells."""
-        return self.cells * self.kept * self.q * 8
+        return (self.cells or 1) * self.kept * self.q * 8
+
+    @property
+    def stays_thin(self) -> bool:
+        """Whether the solver works with thin factors too, and never with ``q x q`` matrices."""
+        return self.solver == "paper" and self.thin and self.q >= max(400, 10 * self.samples)
+
+    @property
+    def operator_bytes(self) -> int:
+        """Bytes of one operator for every slice: full matrices, or factors of low rank."""
+        columns = min(self.q, self.samples) if self.stays_thin else self.q
+        return self.kept * self.q * columns * self.number_bytes
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether no mode is transformed."""
+        return set(self.bases) <= {"identity"}
+
+    @property
+    def chooses_penalties(self) -> bool:
+        """Whether a fit has to choose at least one penalty."""
+        return self.cells is None and "auto" in (self.lam, self.eta)
+
+    @property
+    def selects(self) -> bool:
+        """Whether a selection looks at samples, in addition to the scores."""
+        by_scores = self.selection == "top" and self.n_features_to_select != "auto"
+        return self.cells is None and not by_scores
+
+    @cached_property
+    def looked_at(self) -> int:
+        """The number of samples that are kept for the selection."""
+        return -(-self.samples // EvenSubsample(self.shape).next_rows(self.samples)[1])
+
+    @property
+    def looked_at_bytes(self) -> int:
+        """Bytes of the samples that are kept for the selection, in double precision."""
+        return self.looked_at * self.elements * (8 if self.real_data else 16)
+
+    @property
+    def share_selected(self) -> float:
+        """The share of the features to select; 1 if their number is chosen automatically."""
+        if self.n_features_to_select == "auto":
+            return 1.0
+        wanted = float(self.n_features_to_select)
+        return wanted if wanted < 1 else min(1.0, wanted / self.elements)
+
+    def make_orientation(self, samples: NDArray) -> Orientation:
+        """Return how samples become slices; "eigen" looks at some samples."""
+        names = ["random" if name == "matrix" else name for name in self.bases]
+        axes = [axis + 1 for axis in self._other_modes(self.orientation)]
+        transforms = make_transforms(names, self.others, data=samples, axes=axes, random_state=0)
+        return Orientation(self.shape, self.orientation, transforms, self.real_data)
 
     def oriented(self, mode: int) -> Job:
         """Return the same job at another orientation; every mode keeps its basis."""
@@ -162,10 +207,10 @@ def make_job(
     *,
     orientation: int = 0,
     basis: str | Sequence[str] = "identity",
-    solver: str = "paper",
+    solver: str = "exact",
     dtype: object = "float64",
-    grid: int = 1,
-    steps: float | None = None,
+    grid: int | None = None,
+    **settings: Any,
 ) -> Job:
     """Describe a job, and check its numbers.
 
@@ -179,14 +224,15 @@ def make_job(
         The mode along which features predict each other.
     basis : str or sequence of str, default="identity"
         The basis of all other modes, or one for each: a name, or "matrix".
-    solver : {"paper", "exact"}, default="paper"
+    solver : {"exact", "paper"}, default="exact"
         The solver.
     dtype : dtype, default="float64"
         The type of the stored samples.
-    grid : int, default=1
-        The number of pairs of penalties that are solved.
-    steps : float or None, default=None
-        The steps per slice, if you know them.
+    grid : int or None, default=None
+        The number of pairs of penalties of a path (`tensift.stpca_path`). None for a fit.
+    **settings
+        The parameters ``lam``, ``eta``, ``selection`` and ``n_features_to_select`` of a fit, as
+        in `STPCASelector`, with the same defaults.
 
     Returns
     -------
@@ -206,13 +252,9 @@ def make_job(
     try:
         stored = np.dtype(dtype)  # type: ignore[call-overload]
     except TypeError:
-        raise ValueError(
-            f"dtype must be the name of a number type, such as float32; got {dtype!r}"
-        ) from None
+        stored = np.dtype(object)
     if stored.kind not in "biufc":
         raise ValueError(f"dtype must be the name of a number type, such as float32; got {dtype!r}")
-    if steps is not None and not 0 < float(steps) <= 1e6:
-        raise ValueError(f"steps must be a number above 0 and at most 1e6; got {steps!r}")
     return Job(
         shape=shape,
         samples=samples,
@@ -220,9 +262,24 @@ def make_job(
         bases=_basis_names(basis, len(shape) - 1),
         solver=solver,
         dtype=stored,
-        cells=as_count(grid, "grid"),
-        steps=None if steps is None else float(steps),
+        cells=None if grid is None else as_count(grid, "grid"),
+        **_settings(settings),
     )
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a fit, checked as `STPCASelector` checks them."""
+    parameters = inspect.signature(STPCASelector).parameters
+    settings = {
+        name: parameters[name].default
+        for name in ("lam", "eta", "selection", "n_features_to_select")
+    }
+    unknown = given.keys() - settings.keys()
+    if unknown:
+        raise TypeError(f"{min(unknown)} is not a setting of a plan; use {', '.join(settings)}")
+    settings |= given
+    STPCASelector(**settings)._validate_params()
+    return settings
 
 
 def _basis_names(basis: str | Sequence[str], n_modes: int) -> tuple[str, ...]:

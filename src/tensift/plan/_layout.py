@@ -35,12 +35,16 @@ class Layout:
     chunk : int or None
         Samples per chunk; None for the default.
     in_memory : bool, default=False
-        Whether samples are already an array in memory, so that nothing is read.
+        Whether a fit has all samples in memory.
+    loaded : bool, default=False
+        Whether samples are in memory because a file is loaded first.
     cluster : bool, default=False
         Whether a single worker is a Dask cluster too.
     working_memory : float or None
         scikit-learn's ``working_memory`` in bytes, which sets the size of chunks and the number
         of Gram matrices in memory for one process. None for the configured value.
+    resident : float, default=150e6
+        Bytes of a process that has loaded the libraries.
 
     Examples
     --------
@@ -56,8 +60,10 @@ class Layout:
     network: float = 1.25e9
     chunk: int | None = None
     in_memory: bool = False
+    loaded: bool = False
     cluster: bool = False
     working_memory: float | None = None
+    resident: float = 150e6
 
     @property
     def is_cluster(self) -> bool:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tensift.plan._cache import this_machine
 from tensift.plan._job import Job, make_job
 from tensift.plan._layout import Layout
-from tensift.plan._machine import Machine
-from tensift.plan._memory import Memory, client_memory, memory_of, passes_of
-from tensift.plan._times import USUAL_STEPS, Stage, stages_of, total_seconds, usual_steps
-from tensift.plan._units import as_bytes, as_count, as_rate
+from tensift.plan._memory import Memory, client_memory, memory_of, passes_of, resident_bytes
+from tensift.plan._pilot import Pilot, Pilots
+from tensift.plan._samples import DrawnSamples, PilotSamples, StoredSamples
+from tensift.plan._times import Stage, overlap_of, stages_of
+from tensift.plan._units import as_bytes, as_count, as_rate, format_amount
 
 __all__ = ["Estimate", "Plan", "estimate", "plan_job", "sampling_error"]
 
@@ -29,10 +29,12 @@ class Estimate:
     layout : Layout
         Where it is computed.
     passes : int
-        How often the data are read. More than once if the Gram tensor exceeds the working
-        memory and is made in parts.
+        The blocks in which slices are solved: more than one if the Gram tensor exceeds the working
+        memory. A pass over the data makes the Gram matrices of one block.
     stages : list of Stage
         The times.
+    overlap : float
+        The seconds in which samples are read while others are processed.
     memory : Memory
         The peak memory of a worker, or of the one process.
     client : Memory or None
@@ -40,8 +42,9 @@ class Estimate:
 
     Examples
     --------
-    >>> from tensift.plan import Layout, estimate, example_machine, make_job
-    >>> found = estimate(make_job((64, 64), 10**6), Layout(), example_machine())
+    >>> from tensift.plan import Layout, estimate, example_pilot, make_job
+    >>> job = make_job((64, 64), 10**7)
+    >>> found = estimate(job, Layout(), example_pilot(job))
     >>> found.bottleneck.name, found.fits
     ('moments', True)
     """
@@ -50,6 +53,7 @@ class Estimate:
     layout: Layout
     passes: int
     stages: list[Stage]
+    overlap: float
     memory: Memory
     client: Memory | None
 
@@ -61,7 +65,7 @@ class Estimate:
     @property
     def seconds(self) -> float:
         """The wall-clock time in seconds."""
-        return total_seconds(self.stages)
+        return sum(stage.seconds for stage in self.stages) - self.overlap
 
     @property
     def core_seconds(self) -> float:
@@ -89,7 +93,7 @@ class Plan:
     seconds : float
         The wall-clock time in seconds.
     seconds_range : tuple of float
-        The time with few and with many steps of the solver, which depend on the data.
+        The time if it grows slowly or fast from the size of the pilot to that of the job.
     memory : Memory
         The peak memory of a worker, or of the one process.
     bottleneck : str
@@ -100,12 +104,14 @@ class Plan:
     advice : list of str
         What to change, and what you would gain.
     notes : list of str
-        The assumptions.
+        What was measured, and what is assumed.
+    pilot : Pilot
+        The measurements.
 
     Examples
     --------
-    >>> from tensift.plan import example_machine, plan_job
-    >>> plan = plan_job((64, 64), 1e6, machine=example_machine())
+    >>> from tensift.plan import example_pilot, plan_job
+    >>> plan = plan_job((64, 64), 1e7, pilot=example_pilot)
     >>> plan.bottleneck
     'moments'
     >>> print(plan)
@@ -117,7 +123,7 @@ class Plan:
     scaling: list[Estimate]
     seconds_range: tuple[float, float]
     sampling_error: float
-    machine: Machine = field(repr=False)
+    pilots: Callable[[Job], Pilot] = field(repr=False)
     advice: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -136,6 +142,11 @@ class Plan:
         """The stage that takes longest."""
         return self.chosen.bottleneck.name
 
+    @property
+    def pilot(self) -> Pilot:
+        """The measurements."""
+        return self.pilots(self.chosen.job)
+
     def __str__(self) -> str:
         from tensift.plan._report import report
 
@@ -149,15 +160,15 @@ class Plan:
 
 
 def plan_job(
-    shape: Sequence[int] | str,
-    samples: float,
+    shape: Sequence[int] | str | None = None,
+    samples: float | None = None,
     *,
+    data: Any = None,
     orientation: int = 0,
     basis: str | Sequence[str] = "identity",
-    solver: str = "paper",
-    dtype: object = "float32",
-    grid: int = 1,
-    steps: float | None = None,
+    solver: str = "exact",
+    dtype: object = None,
+    grid: int | None = None,
     workers: int = 1,
     cores: int = 1,
     memory: float | str | None = None,
@@ -165,26 +176,33 @@ def plan_job(
     network: float | str = "1.25GB/s",
     chunk: int | None = None,
     in_memory: bool = False,
+    loaded: bool = False,
     working_memory: float | str | None = None,
-    machine: Machine | None = None,
+    seconds: float = 4.0,
+    pilot: Callable[[Job], Pilot] | None = None,
+    **settings: Any,
 ) -> Plan:
     """Predict the time and memory of a job before it runs.
 
+    A pilot run measures reading, moments, solving and selecting on a few of the samples and
+    slices. By default the plan is for ``STPCASelector().fit``.
+
     Parameters
     ----------
-    shape : sequence of int, or str
-        The shape of one sample.
-    samples : int
-        The number of samples.
+    shape : sequence of int, or str, optional
+        The shape of one sample. By default that of `data`.
+    samples : int, optional
+        The number of samples. By default that of `data`.
+    data : array-like, or StoredSamples, optional
+        Samples for the pilot: an array, a memory map, or an HDF5 or Zarr array. A few evenly
+        spaced ones are looked at. By default, or if `shape` is another, they are drawn at random.
     orientation, basis, solver
         As in `STPCASelector`. Give bases by name, and "matrix" for any other.
-    dtype : dtype, default="float32"
-        The type of the stored samples.
-    grid : int, default=1
-        The number of pairs of penalties: 1 for a fit with given penalties, about 4 if they are
-        "auto", 25 for the default grid of `stpca_path`.
-    steps : float or None, default=None
-        The steps per slice, if you know them from a smaller run. By default the usual number.
+    dtype : dtype, optional
+        The type of the stored samples. By default that of `data`, else float32.
+    grid : int or None, default=None
+        The number of pairs of penalties of a path, 25 for the default grid of `stpca_path`. None
+        for a fit.
     workers : int, default=1
         1 means this process. More mean a Dask cluster whose cores are like this machine's.
     cores : int, default=1
@@ -192,19 +210,27 @@ def plan_job(
     memory : float, str or None, default=None
         The memory that a worker may use: bytes, or a size such as "4GB".
     read_bandwidth : float, str or None, default=None
-        How fast a worker reads: a number of MB/s, or a rate such as "2GB/s". By default the
-        measured rate of the disk of temporary files.
+        How fast a worker reads: a number of MB/s, or a rate such as "2GB/s". By default as
+        measured on the file of `data`, or on the disk of temporary files.
     network : float or str, default="1.25GB/s"
         How fast one worker sends to another. The default is ten gigabits per second.
     chunk : int or None, default=None
         Samples per chunk.
     in_memory : bool, default=False
-        Whether the samples are an array in memory.
+        Whether the samples are an array in memory; true if `data` is one.
+    loaded : bool, default=False
+        Whether a file is loaded into memory first, which takes the time of reading it once.
     working_memory : float, str or None, default=None
         scikit-learn's ``working_memory``, which sets the size of chunks and the number of passes
         over the data for one process. By default the configured value, 1 GiB.
-    machine : Machine or None, default=None
-        The rates. By default those of this machine, which are measured once and stored.
+    seconds : float, default=4.0
+        About how long the pilot measures. Other orientations and settings that the plan compares
+        take a quarter of it each. Longer pilots get nearer to the size of the job.
+    pilot : callable, optional
+        Returns a `Pilot` for a `Job`, in place of measuring.
+    **settings
+        The parameters ``lam``, ``eta``, ``selection`` and ``n_features_to_select`` of a fit, as
+        in `STPCASelector`, with the same defaults.
 
     Returns
     -------
@@ -212,20 +238,30 @@ def plan_job(
 
     Examples
     --------
-    >>> from tensift.plan import example_machine, plan_job
-    >>> plan = plan_job((64, 64), 1e6, workers=4, machine=example_machine())
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.plan import plan_job
+    >>> plan = plan_job(data=load_digits().data, seconds=0.5)
     >>> [stage.name for stage in plan.chosen.stages]
-    ['read', 'transform', 'moments', 'merge', 'solve', 'scores', 'cluster']
+    ['read', 'transform', 'moments', 'solve', 'select']
     """
+    stored = _stored(data)
+    if stored is not None:
+        shape = stored.shape if shape is None else shape
+        samples = stored.count if samples is None else samples
+        dtype = stored.dtype if dtype is None else dtype
+        in_memory = in_memory or stored.in_memory
+        loaded = loaded or stored.loaded_in is not None
+    if shape is None or samples is None:
+        raise ValueError("give shape and samples, or data that has them")
     job = make_job(
         shape,
         samples,
         orientation=orientation,
         basis=basis,
         solver=solver,
-        dtype=dtype,
+        dtype="float32" if dtype is None else dtype,
         grid=grid,
-        steps=steps,
+        **settings,
     )
     layout = Layout(
         workers=as_count(workers, "workers"),
@@ -236,18 +272,41 @@ def plan_job(
         else as_rate(read_bandwidth, "read_bandwidth"),
         network=as_rate(network, "network"),
         chunk=None if chunk is None else as_count(chunk, "chunk"),
-        in_memory=in_memory,
+        in_memory=in_memory or loaded,
+        loaded=loaded,
         working_memory=(
             None if working_memory is None else as_bytes(working_memory, "working_memory")
         ),
     )
-    machine = this_machine() if machine is None else machine
-    if layout.read_bandwidth is None:
-        layout = replace(layout, read_bandwidth=machine.read_bandwidth)
-    return _plan(job, layout, machine)
+    if pilot is None:
+        if not 0 < seconds <= 3600:
+            raise ValueError(f"seconds must be above 0 and at most 3600; got {seconds!r}")
+        held = stored.array.nbytes if stored is not None and stored.in_memory else 0
+        layout = replace(layout, resident=max(resident_bytes() - held, 0.0))
+        pilot = Pilots(_samples_for(job, stored), seconds)
+    return _plan(job, layout, pilot)
 
 
-def estimate(job: Job, layout: Layout, machine: Machine) -> Estimate:
+def _stored(data: Any) -> StoredSamples | None:
+    if data is None or isinstance(data, StoredSamples):
+        return data
+    data = getattr(data, "__tensift_samples__", data)  # the samples of a dataset
+    if len(getattr(data, "shape", ())) < 2 or not hasattr(data, "dtype"):
+        raise ValueError(
+            "data must be an array of samples with at least two axes, in memory or on disk; for "
+            "anything else give shape and samples"
+        )
+    return StoredSamples(data)
+
+
+def _samples_for(job: Job, stored: StoredSamples | None) -> PilotSamples:
+    kind = job.dtype.kind == "c"
+    if stored is None or stored.shape != job.shape or (stored.dtype.kind == "c") != kind:
+        return DrawnSamples(job.shape, job.dtype)
+    return stored
+
+
+def estimate(job: Job, layout: Layout, pilot: Pilot) -> Estimate:
     """Predict the time and memory of a job in one layout.
 
     Parameters
@@ -256,8 +315,8 @@ def estimate(job: Job, layout: Layout, machine: Machine) -> Estimate:
         What is computed.
     layout : Layout
         Where it is computed.
-    machine : Machine
-        The rates of a core.
+    pilot : Pilot
+        What was measured on a core.
 
     Returns
     -------
@@ -265,20 +324,22 @@ def estimate(job: Job, layout: Layout, machine: Machine) -> Estimate:
 
     Examples
     --------
-    >>> from tensift.plan import Layout, estimate, example_machine, make_job
-    >>> job = make_job((64, 64), 10**6)
-    >>> one, four = (estimate(job, Layout(workers=w), example_machine()) for w in (1, 4))
-    >>> one.seconds > 3 * four.seconds
+    >>> from tensift.plan import Layout, estimate, example_pilot, make_job
+    >>> job = make_job((64, 64), 10**8)
+    >>> one, four = (estimate(job, Layout(workers=w), example_pilot(job)) for w in (1, 4))
+    >>> one.seconds > 2 * four.seconds
     True
     """
     passes = passes_of(job, layout)
+    stages = stages_of(job, layout, pilot, passes)
     return Estimate(
         job=job,
         layout=layout,
         passes=passes,
-        stages=stages_of(job, layout, machine, passes),
-        memory=memory_of(job, layout, machine, passes),
-        client=client_memory(job, machine) if layout.is_cluster else None,
+        stages=stages,
+        overlap=overlap_of(stages, layout),
+        memory=memory_of(job, layout, pilot, passes),
+        client=client_memory(job, layout, pilot) if layout.is_cluster else None,
     )
 
 
@@ -299,21 +360,23 @@ def sampling_error(q: int, samples: float) -> float:
     return 2 * math.sqrt(ratio) + ratio
 
 
-def _plan(job: Job, layout: Layout, machine: Machine) -> Plan:
+def _plan(job: Job, layout: Layout, pilots: Callable[[Job], Pilot]) -> Plan:
     from tensift.plan._advice import advice_for
 
-    chosen = estimate(job, layout, machine)
-    orientations = [estimate(job.oriented(mode), layout, machine) for mode in range(len(job.shape))]
+    pilot = pilots(job)
+    chosen = estimate(job, layout, pilot)
+    orientations = [
+        estimate(one, layout, pilots(one)) for one in map(job.oriented, range(len(job.shape)))
+    ]
     most = max(64, 2 * layout.workers)
     counts = [2**k for k in range(24) if 2**k <= most]
     counts = sorted({*counts, layout.workers})
     # On a cluster, the single worker of the table is a Dask worker too.
     among = replace(layout, cluster=layout.is_cluster)
-    scaling = [estimate(job, replace(among, workers=count), machine) for count in counts]
-    steps = USUAL_STEPS[f"{job.solver} path" if job.cells > 1 else job.solver][1:]
+    scaling = [estimate(job, replace(among, workers=count), pilot) for count in counts]
     low, high = (
-        estimate(replace(job, steps=each), layout, machine).seconds
-        for each in (steps if job.steps is None else (job.steps, job.steps))
+        estimate(job, layout, replace(pilot, solve=solve, selection=selection)).seconds
+        for solve, selection in zip(pilot.solve_range, pilot.selection_range, strict=True)
     )
     plan = Plan(
         chosen=chosen,
@@ -321,32 +384,31 @@ def _plan(job: Job, layout: Layout, machine: Machine) -> Plan:
         scaling=scaling,
         seconds_range=(min(low, chosen.seconds), max(high, chosen.seconds)),
         sampling_error=sampling_error(job.q, job.samples),
-        machine=machine,
-        notes=_notes(job, layout),
+        pilots=pilots,
+        notes=_notes(chosen, pilot),
     )
     plan.advice.extend(advice_for(plan))
     return plan
 
 
-def _notes(job: Job, layout: Layout) -> list[str]:
-    usual, few, many = USUAL_STEPS[f"{job.solver} path" if job.cells > 1 else job.solver]
-    notes = []
-    if job.steps is None:
+def _notes(chosen: Estimate, pilot: Pilot) -> list[str]:
+    job, layout = chosen.job, chosen.layout
+    notes = [
+        f"measured on {format_amount(pilot.samples)} samples, {format_amount(pilot.slices)} of "
+        f"{format_amount(job.kept)} slices, {format_amount(pilot.size)} of {format_amount(job.q)} "
+        f"features: {pilot.note}"
+    ]
+    if pilot.size < job.q:
         notes.append(
-            f"{usual:g} steps per slice, as usual; data have needed {few:g} to {many:g} "
-            "(give steps if you know them)"
+            "slices are too large to be solved in a pilot, so the growth of times with their size "
+            "is continued; a longer pilot (seconds) is more accurate"
         )
-    else:
-        notes.append(f"{usual_steps(job):g} steps per slice, as given")
-    if not layout.in_memory and layout.read_bandwidth is not None:
-        notes.append(
-            "chunks are read while others are processed, so only the longer of the two counts"
-        )
-    elif not layout.in_memory:
-        notes.append("reading is not counted, because its rate is unknown (give read_bandwidth)")
+    if chosen.overlap:
+        notes.append("a chunk is read while the one before it is processed")
     if layout.is_cluster:
         notes.append("every core of the workers is as fast as a core of this machine")
         notes.append("every worker reads at this rate; storage that they share may be slower")
-    if job.thin:
-        notes.append("a slice has fewer samples than features; times are those of full matrices")
+        notes.append("tasks cost what they cost on the machine of the developers")
+    if job.kept == 1 and not layout.is_cluster:
+        notes.append("a single slice is solved with all threads of BLAS, whatever cores are given")
     return notes

@@ -9,6 +9,7 @@ from tensift._utils.units import format_bytes
 from tensift.plan._units import format_amount, format_seconds
 
 if TYPE_CHECKING:
+    from tensift.plan._job import Job
     from tensift.plan._memory import Memory
     from tensift.plan._plan import Estimate, Plan
 
@@ -32,7 +33,7 @@ def _job_lines(plan: Plan) -> list[str]:
     job, layout = plan.chosen.job, plan.chosen.layout
     shape = " x ".join(map(str, job.shape))
     bases = " and ".join(dict.fromkeys(job.bases)) or "no other modes"
-    what = f"a path of {job.cells} cells" if job.cells > 1 else "a fit"
+    what = "a fit" if job.cells is None else f"a path of {job.cells} cells"
     kept = "" if job.kept == job.p else f", of which {format_amount(job.kept)} are solved"
     where = "this process" if not layout.is_cluster else f"{layout.workers} workers"
     where += f", {layout.cores} core{'s' if layout.cores > 1 else ''} each"
@@ -42,22 +43,31 @@ def _job_lines(plan: Plan) -> list[str]:
     low, high = plan.seconds_range
     result = f"{format_seconds(plan.seconds)}, longest: {plan.bottleneck}"
     if high > 1.05 * low:
-        result += f" ({format_seconds(low)} to {format_seconds(high)} for few or many steps)"
+        result += f" ({format_seconds(low)} to {format_seconds(high)} if it grows slowly or fast)"
     if plan.chosen.passes > 1:
-        result += f"; {plan.chosen.passes} passes over the data"
+        result += f"; slices in {plan.chosen.passes} blocks"
     if not plan.chosen.fits:
         result += "; it does not fit into memory"
     return [
         f"job       {what} of {format_amount(job.samples)} samples of {shape}, {job.dtype}: "
         f"{format_bytes(job.stored_bytes)}",
         f"method    orientation {job.orientation}: {format_amount(job.p)} slices of "
-        f"{format_amount(job.q)} features{kept}; {bases}; {job.solver}",
+        f"{format_amount(job.q)} features{kept}; {bases}; {job.solver}{_settings(job)}",
         f"where     {where}; {format_amount(chunks)} chunks of "
         f"{format_amount(layout.chunk_of(job))} samples",
         f"time      {result}",
-        f"accuracy  Gram matrices to about {100 * plan.sampling_error:.2g} % of their largest "
+        "accuracy  slices have fewer samples than features: their Gram matrices are rough"
+        if job.thin
+        else f"accuracy  Gram matrices to about {100 * plan.sampling_error:.2g} % of their largest "
         "eigenvalue, by the number of samples",
     ]
+
+
+def _settings(job: Job) -> str:
+    if job.cells is not None:
+        return ""
+    penalties = "automatic penalties" if job.chooses_penalties else "given penalties"
+    return f", {penalties}; selection {job.selection}, {job.n_features_to_select}"
 
 
 def _memory_lines(plan: Plan) -> list[str]:
@@ -67,7 +77,8 @@ def _memory_lines(plan: Plan) -> list[str]:
     lines.append(f"          {who:<12}{_memory_row(chosen.memory)}, in {chosen.memory.at}")
     if chosen.client is not None:
         lines.append(f"          {'the client':<12}{_memory_row(chosen.client)}")
-    lines.append(f"          one Gram tensor: {format_bytes(chosen.job.gram_bytes)}")
+    what = "thin factors of the Gram tensor" if chosen.job.thin else "one Gram tensor"
+    lines.append(f"          {what}: {format_bytes(chosen.job.gram_bytes)}")
     return lines
 
 
@@ -84,6 +95,8 @@ def _stage_lines(plan: Plan) -> list[str]:
             f"{stage.name:<10}{format_seconds(stage.seconds):>10}  {share:>5.0%}  "
             f"{format_seconds(stage.core_seconds):>10}  {stage.work}"
         )
+    if plan.chosen.overlap:
+        lines.append(f"{'overlap':<10}{'-' + format_seconds(plan.chosen.overlap):>10}")
     lines.append(
         f"{'sum':<10}{format_seconds(plan.seconds):>10}  {'':>5}  "
         f"{format_seconds(plan.chosen.core_seconds):>10}"
@@ -92,7 +105,7 @@ def _stage_lines(plan: Plan) -> list[str]:
 
 
 def _orientation_lines(plan: Plan) -> list[str]:
-    lines = ["orientation  q features  p slices  Gram tensor    memory  passes      time  longest"]
+    lines = ["orientation  q features  p slices  Gram tensor    memory  blocks      time  longest"]
     for each in plan.orientations:
         here = "*" if each.job.orientation == plan.chosen.job.orientation else " "
         passes = str(each.passes)
@@ -129,6 +142,10 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "solver": job.solver,
             "dtype": str(job.dtype),
             "grid": job.cells,
+            "lam": job.lam,
+            "eta": job.eta,
+            "selection": job.selection,
+            "n_features_to_select": job.n_features_to_select,
             "q": job.q,
             "p": job.p,
             "slices_solved": job.kept,
@@ -152,6 +169,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "scaling": [
             {"workers": each.layout.workers, **_estimate_dict(each)} for each in plan.scaling
         ],
+        "pilot": asdict(plan.pilot),
         "advice": plan.advice,
         "notes": plan.notes,
     }  # fmt: skip
@@ -165,6 +183,7 @@ def _estimate_dict(each: Estimate) -> dict[str, Any]:
         "passes": each.passes,
         "fits": each.fits,
         "stages": {stage.name: stage.seconds for stage in each.stages},
+        "overlap": each.overlap,
         "memory": {**asdict(each.memory), "total": each.memory.total},
         "client_memory": None
         if each.client is None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PlanDisplay"]
 
-_STAGES = ("read", "transform", "moments", "merge", "solve", "scores", "cluster")
+_STAGES = ("read", "transform", "moments", "merge", "solve", "select", "cluster")
 _COLOURS = dict(zip(_STAGES, (*PALETTE, MUTED), strict=True))
 
 
@@ -46,9 +46,9 @@ class PlanDisplay:
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from tensift.plan import example_machine, plan_job
+    >>> from tensift.plan import example_pilot, plan_job
     >>> from tensift.plotting import PlanDisplay
-    >>> plan = plan_job((64, 32), 1e6, machine=example_machine())
+    >>> plan = plan_job((64, 32), 1e6, pilot=example_pilot)
     >>> display = PlanDisplay.from_plan(plan, ax=Figure().subplots())
     >>> list(display.orientations)
     ['0 (q = 64)', '1 (q = 32)']
@@ -160,7 +160,10 @@ def _mode(each: Estimate) -> str:
 
 
 def _stages(each: Estimate) -> dict[str, float]:
-    return {stage.name: stage.seconds for stage in each.stages}
+    """Return the seconds of every stage; reading counts as far as nothing else is done then."""
+    seconds = {stage.name: stage.seconds for stage in each.stages}
+    seconds["read"] -= each.overlap
+    return seconds
 
 
 def _unit(seconds: float) -> tuple[float, str]:
