@@ -232,7 +232,7 @@ def test_params_are_stored_and_the_method_is_read(kind, X):
 
 
 def test_params_of_the_decomposition_are_those_of_the_selector_too(X):
-    selector = SelectFromDecomposition(SparseTensorPCA(1, basis="haar"))
+    selector = SelectFromDecomposition(SparseTensorPCA(1, basis="haar"), selection="top")
     params = selector.get_params()
     assert params["estimator__basis"] == "haar"
     assert params["estimator__lam"] == 0.1
@@ -690,7 +690,7 @@ def test_features_of_equal_score_are_ordered_by_their_spread(transform):
     for pca in (whole, parts):
         assert_allclose(pca.scores_, pca.scores_[0, 0])
         assert_array_equal(pca.order_, np.argsort(-X.std(axis=0), axis=None, kind="stable"))
-    selector = SelectFromDecomposition(TensorPCA(basis=transform), 3).fit(X)
+    selector = SelectFromDecomposition(TensorPCA(basis=transform), 3, selection="top").fit(X)
     assert_array_equal(selector.order_, whole.order_)
 
 

@@ -302,7 +302,7 @@ def test_scores_are_those_of_the_merged_operators(brute_force):
     matrices = [make_transforms("dct", [4])[0].matrix, make_transforms("haar", [2])[0].matrix]
     expected = brute_force.scores(operators, 1, matrices, (4, 3, 2))
     assert_allclose(pca.scores_, expected, atol=1e-12)
-    selector = SelectFromDecomposition(pca, 5).fit(X)
+    selector = SelectFromDecomposition(pca, 5, selection="top").fit(X)
     assert_array_equal(selector.order_, pca.order_)
     assert_allclose(selector.scores_, expected, atol=1e-12)
     assert_array_equal(selector.transform(X), X.reshape(40, -1)[:, np.sort(pca.order_[:5])])
@@ -316,8 +316,11 @@ def test_selection_finds_planted_pixels():
     planted = [3, 8, 17, 28]
     X.reshape(100, 30)[:, planted] += rng.normal(size=(100, 2)) @ rng.normal(size=(2, 4)) * 3
     for sparsity in ("entries", "features"):
-        selector = SelectFromDecomposition(SparseTensorPCA(1, sparsity=sparsity), 4).fit(X)
+        pca = SparseTensorPCA(1, sparsity=sparsity)
+        selector = SelectFromDecomposition(pca, 4, selection="top").fit(X)
         assert_array_equal(selector.get_support(indices=True), planted)
+        # Two factors make four pixels repeat each other, so the default keeps two of them first.
+        assert set(SelectFromDecomposition(pca, 2).fit(X).order_[:2]) < set(planted)
 
 
 def test_the_default_is_sparse_and_the_given_one_is_left_alone():

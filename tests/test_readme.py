@@ -12,7 +12,7 @@ HELPERS = {
     "ACCENT", "BLUE", "Chunk", "ChunkedSource", "DEFAULT_SELECTORS", "DaskMoments",
     "DaskSource", "EncoderProblems", "EvenSubsample", "MUTED", "Method", "ModeNames",
     "MomentsInPasses", "OrientedEstimator", "PathRows", "RULES", "Reconstruction", "SCORE_MAP",
-    "Samples", "Scoring", "SliceSolver", "SlicingReader", "Stack", "StoredSource",
+    "Samples", "Scoring", "Selection", "SliceSolver", "SlicingReader", "Stack", "StoredSource",
     "TRANSFORM_NAMES", "TensorEstimator", "UnusableSample", "VectorisedSelector",
     "active_cluster", "as_bytes", "as_count", "as_rate", "as_shape", "available_memory",
     "best_decoder", "block_elements", "blocks_of", "bounds_of_critical", "check_data",

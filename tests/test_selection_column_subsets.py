@@ -325,9 +325,9 @@ def test_no_more_features_are_tried_once_all_is_explained():
     X = rng.normal(size=(60, 5)) @ rng.normal(size=(5, 100))
     found = suggest_count_by_reconstruction(X + 1e-4 * rng.normal(size=X.shape))
     assert found.count <= 5
-    assert len(found.alignment) == 16  # one block
+    assert len(found.curve) == 16  # one block
     noisy = suggest_count_by_reconstruction(X + 0.3 * rng.normal(size=X.shape))
-    assert len(noisy.alignment) == 100
+    assert len(noisy.curve) == 100
 
 
 def test_independent_features_are_nearly_all_needed():

@@ -72,7 +72,7 @@ def test_one_pass_for_every_block():
 
 
 def test_zeros_of_the_exact_solver_are_ordered_as_in_memory_and_said_to_cost_passes():
-    options = {"solver": "exact", "lam": 20.0, "eta": 20.0}
+    options = {"selection": "top", "lam": 20.0, "eta": 20.0}
     expected = STPCASelector(10, **options).fit(X)
     assert np.count_nonzero(expected.scores_ == 0) > 10
     with in_blocks(5), pytest.warns(UserWarning, match=r"\d+ features have a score of zero.*again"):

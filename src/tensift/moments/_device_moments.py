@@ -65,6 +65,7 @@ class DeviceMoments(Moments):
         self.mean: Any = None
         self._squares: Any = None
         self._scatter: Any = None
+        self.subsample = None
 
     def update(self, samples: Any, *options: Any, **more: Any) -> DeviceMoments:
         """Add samples ``(n, d_1, ..., d_m)``, one block at a time."""
