@@ -14,6 +14,7 @@ from benchmarks._results import write_results
 BENCHMARKS = {
     "fit": "our fit against a plain transcription of the authors' algorithm",
     "rivals": "our fit against sparse PCA and the Laplacian score",
+    "geometry": "selection by geometry against the Laplacian score",
     "memory": "peak memory against the number of samples",
     "growth": "time against samples, features per slice and slices",
     "workers": "one worker against two, and how many threads they use",
