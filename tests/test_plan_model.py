@@ -186,7 +186,7 @@ def test_memory_of_looking_at_samples_first(basis, dtype):
     X = np.random.default_rng(0).normal(size=(10_000, 32, 8)).astype(dtype)
     tracemalloc.start()
     try:
-        STPCASelector(5, basis=basis, solver=PaperSolver(max_iter=2)).fit(X)
+        STPCASelector(5, selection="top", basis=basis, solver=PaperSolver(max_iter=2)).fit(X)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -348,11 +348,11 @@ def test_advice_tells_what_the_model_says():
     assert any(line.startswith("orientation 1") for line in tall.advice)
     passes = plan_job((512, 512), 1e5, pilot=example_pilot)
     assert f"slices are solved in {passes.chosen.passes} blocks" in passes.advice[0]
-    tight = plan_job((512, 512), 1e5, memory="700MB", pilot=example_pilot)
+    tight = plan_job((512, 512), 1e5, memory="700MB", pilot=example_pilot, **TOP)
     assert tight.advice[0].startswith("it does not fit into memory")
     working = re.search(r"working_memory of (\d+) MiB", tight.advice[0]).group(1)
     less = plan_job(
-        (512, 512), 1e5, memory="700MB", working_memory=f"{working}MiB", pilot=example_pilot
+        (512, 512), 1e5, memory="700MB", working_memory=f"{working}MiB", pilot=example_pilot, **TOP
     )
     assert less.chosen.fits
     assert str(less.chosen.passes) in tight.advice[0]

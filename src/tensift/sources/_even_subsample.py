@@ -22,7 +22,7 @@ __all__ = ["EvenSubsample", "even_subsample", "most_rows", "stride_of"]
 # Selection by geometry needs 512 samples, and gains little from more than 2048. Memory sets limits:
 _MOST, _ENOUGH, _FEWEST = 2048, 512, 64  # numbers of samples
 _USUAL_BYTES = 2**27  # what more than 512 samples may take together, in single precision
-_MOST_BYTES = 2**29  # what 512 samples may take; of larger samples there are fewer
+_MOST_BYTES = 2**28  # what 512 samples may take; of larger samples there are fewer
 
 
 def most_rows(n_features: int) -> int:
@@ -45,7 +45,7 @@ def even_subsample(samples: Any) -> Any:
 
     The stride is the smallest power of two that leaves at most 2048 samples, and at most 128 MiB of
     them in single precision. If these are fewer than 512, it leaves at most 512 samples, and at
-    most 512 MiB of them, but never fewer than 33. NumPy arrays are converted to double precision;
+    most 256 MiB of them, but never fewer than 33. NumPy arrays are converted to double precision;
     other arrays stay on their device and keep their precision. The result may share memory with
     `samples`, so do not write to it.
 
