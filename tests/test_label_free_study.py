@@ -66,7 +66,7 @@ def test_every_selector_takes_part_under_a_name_of_its_own(study, monkeypatch):
 
     contestants = study("_contestants")
     quick = contestants.contestants()
-    monkeypatch.setenv("LABEL_FREE_EXTRA", "slow")
+    monkeypatch.setenv("LABEL_FREE_SLOW", "1")
     found = contestants.contestants()
     labels = [one.label for one in found]
     assert len(set(labels)) == len(labels)
@@ -76,9 +76,6 @@ def test_every_selector_takes_part_under_a_name_of_its_own(study, monkeypatch):
     rules = {one.selection for one in found if one.method == "STPCASelector"}
     assert rules == {"", "top", "reconstruct"}
     assert contestants.STPCASelector().selection == "geometry"
-    monkeypatch.setenv("LABEL_FREE_EXTRA", "fast")
-    with pytest.raises(SystemExit, match="no 'fast'; there are slow, grid"):
-        contestants.contestants()
 
 
 def test_sets_are_described_and_packaged_ones_may_be_missing(study, monkeypatch, capsys):
@@ -154,6 +151,24 @@ def test_classifiers_are_judged_on_samples_they_were_not_made_on(study):
     assert classify.nearest_neighbour_accuracy(clear, labels) == 1
     rows, line = np.array([[0.0], [1.0], [2.5], [7.0]]), np.array([0, 0, 1, 1])
     assert classify.nearest_neighbour_accuracy(rows, line) == 0.75  # 2.5 is nearest to 1
+
+
+def test_planted_structure_is_where_it_is_said_to_be(study, monkeypatch):
+    planted = study("_planted")
+    samples, carriers = planted.make("three groups", 0)
+    variance = samples.var(axis=0)
+    others = np.setdiff1d(np.arange(100), carriers)
+    assert len(set(carriers)) == 12
+    assert np.median(variance[carriers]) > 2 > variance[others].max()
+    samples, carriers = planted.make("one strong factor", 0)
+    share = np.linalg.svd(samples - samples.mean(axis=0), compute_uv=False) ** 2
+    assert share[0] > 20 * share[1]
+    assert len(carriers) == 100
+    monkeypatch.setattr(planted, "DRAWS", 2)
+    rows = planted.planted().rows
+    assert [row["data"] for row in rows] == list(planted.KINDS)
+    assert rows[0]["kept features that carry structure"] is None
+    assert rows[1]["kept features that carry structure"] == "100%"  # there are no others
 
 
 def test_tried_counts_have_equal_ratios(study):
@@ -358,7 +373,6 @@ def test_small_study_fills_the_page_and_is_not_computed_twice(
     monkeypatch.setattr(cells, "SEEDS", (0, 1, 2))
     monkeypatch.setattr(whole, "SEEDS", (0, 1, 2))
     monkeypatch.setattr(whole, "DRAWS", 3)
-    monkeypatch.setenv("LABEL_FREE_EXTRA", "grid")
     wanted = ("STPCASelector", "GeometrySelector", "VarianceSelector", "MCFS")
     chosen = [one for one in whole.contestants() if one.method in wanted]
     monkeypatch.setattr(whole, "contestants", lambda: chosen)
@@ -367,7 +381,8 @@ def test_small_study_fills_the_page_and_is_not_computed_twice(
     assert not first[""].failures
     assert {row["contestant"] for row in first[""].rows} == {one.label for one in chosen}
     page = (ROOT / "docs" / "label_free.md").read_text(encoding="utf-8")
-    marked = set(re.findall(r"<!-- label_free:(\w+) -->", page)) - {"main", "picture"}
+    marked = set(re.findall(r"<!-- label_free:(\w+) -->", page))
+    marked -= {"main", "picture", "planted", "cost"}
     of_other_sets = {name for name in marked if "packaged" in name or "disturbed" in name}
     assert {f"_{name}" for name in marked - of_other_sets} <= first.keys()
     at_hand = {re.sub("packaged|disturbed", "at_hand", name) for name in of_other_sets}

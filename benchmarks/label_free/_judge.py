@@ -1,7 +1,7 @@
 """Do measures that need no labels tell good selections from bad? Tables that compare both.
 
-Within a set, selections of equal size are compared: those of all contestants and random ones, and
-of the paper's grid if it is part of the run, each once. A set's value is the mean over its numbers
+Within a set, selections of equal size are compared: those of all contestants, random ones, and on
+sets at hand those of the paper's grid, each once. A set's value is the mean over its numbers
 of features.
 """
 
@@ -17,10 +17,10 @@ BOTH = "both: sum of ranks of neighbours kept and alignment"
 LABELS = "labels themselves"
 NAMES = {"acc": "accuracy", "nmi": "NMI"}
 NOTES = [
-    "Selections of equal size are compared: of all contestants and random ones, each once. A value "
-    "is the mean over the numbers of features. Measures see the samples that the features were "
-    "selected on; missed and redundancy count with the opposite sign, so that a positive number is "
-    "good for all",
+    "Selections of equal size are compared: of all contestants, random ones, and on sets at hand "
+    "those of the paper's grid, each once. A value is the mean over the numbers of features. "
+    "Measures see the samples that the features were selected on; missed and redundancy count with "
+    "the opposite sign, so that a positive number is good for all",
 ]
 
 

@@ -20,9 +20,11 @@ from benchmarks.label_free._cells import (
     Suggested,
     compute,
 )
-from benchmarks.label_free._contestants import contestants, random_contestant, wanted
+from benchmarks.label_free._contestants import contestants, random_contestant
+from benchmarks.label_free._cost import cost
 from benchmarks.label_free._outcomes import RESAMPLES, SetOutcome
 from benchmarks.label_free._page import fill_page
+from benchmarks.label_free._planted import planted
 from benchmarks.label_free._subjects import (
     AT_HAND,
     DISTURBED,
@@ -64,9 +66,7 @@ class Study:
         choices = [Choice(name, one) for name in self.sets for one in self.contestants]
         draws = [Choice(name, random, seed) for name in self.sets for seed in range(DRAWS)]
         self.grids = [
-            Grid(name, orientation)
-            for name in (self.of(AT_HAND) if wanted("grid") else ())
-            for orientation in (0, 1)
+            Grid(name, orientation) for name in self.of(AT_HAND) for orientation in (0, 1)
         ]
         self._suggested = {name: Suggested(name) for name in self.sets}
         self._run("selections", [*self._suggested.values(), *choices, *self.grids, *draws])
@@ -208,6 +208,7 @@ def run(repeats):
     study = Study(CellStore(folder / "cells.jsonl"), sets)
     tables = make_tables(study)
     if set(sets) == set(SUBJECTS):
+        tables |= {"_planted": planted(), "_cost": cost()}
         from benchmarks.label_free._figure import draw  # matplotlib
 
         draw(tables["_values"].rows, PICTURE)
@@ -234,8 +235,7 @@ def make_tables(study):
     tables["_auto"] = _suggested.suggested(study, "acc")
     tables["_auto_summary"] = _suggested.summary(study, "acc")
     for metric in CLUSTERED:
-        if study.grids:
-            tables[f"_tuning_{metric}"] = _tuning.tuning(study, metric)
+        tables[f"_tuning_{metric}"] = _tuning.tuning(study, metric)
     tables["_sets"] = _tables.sets(study)
     tables["_seconds"] = _tables.seconds(study)
     tables["_means"] = _tables.means(study)
