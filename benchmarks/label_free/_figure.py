@@ -11,47 +11,39 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 
 from benchmarks._data import ROOT
 from benchmarks._results import write_beside
+from benchmarks.label_free._contestants import DEFAULT, GEOMETRY
+from benchmarks.label_free._subjects import AT_HAND, DISTURBED, PACKAGED
 
-COLOURS = {"top": "#d95f02", "diverse": "#1f6fb4", "": "#333333"}
-LABELS = {"top": "largest scores", "diverse": "diverse", "": "other"}
-OURS = "STPCA"  # names of our own settings start with this; they are diverse unless they say top
+COLOURS = {AT_HAND: "#1f6fb4", PACKAGED: "#d95f02", DISTURBED: "#7a7a7a"}
+LABELS = {AT_HAND: "at hand", PACKAGED: "packaged, not tuned on", DISTURBED: "disturbed"}
+OFFSETS = {AT_HAND: 0.22, PACKAGED: 0.0, DISTURBED: -0.22}
+OURS = (GEOMETRY, DEFAULT)
 
 
-def draw(means, values, picture, metric="acc"):
-    """Draw one line per contestant, best first: a dot per set, the mean and its interval."""
-    means = [row for row in means if row["metric"] == metric]
-    best = {}
-    for row in means:
-        best[row["contestant"]] = max(float(row["gain"]), best.get(row["contestant"], -100.0))
-    names = sorted(best, key=lambda name: -best[name])
-    figure, axis = plt.subplots(figsize=(9, 1.3 + 0.34 * len(names)), layout="constrained")
+def draw(values, picture, metric="acc"):
+    """Draw three lines per contestant, best first: a dot per set, and the mean of each origin."""
+    values = [row for row in values if row["metric"] == metric]
+    names = {row["contestant"] for row in values}
+    found = {name: _by_origin(values, name) for name in names}
+    overall = {name: np.mean(np.concatenate(list(of.values()))) for name, of in found.items()}
+    names = sorted(names, key=lambda name: -overall[name])
+    figure, axis = plt.subplots(figsize=(9, 1.3 + 0.42 * len(names)), layout="constrained")
     axis.axvline(0, color="#888888", linewidth=1)
-    labelled = set()
-    for row in means:
-        selection, height = row["selection"], -names.index(row["contestant"])
-        height += {"top": 0.16, "diverse": -0.16, "": 0}[selection]
-        shown = selection or ("diverse" if OURS in row["contestant"] else "")
-        colour = COLOURS[shown]
-        dots = [
-            float(value["gain"])
-            for value in values
-            if (value["metric"], value["contestant"]) == (metric, row["contestant"])
-            and value["selection"] == selection
-        ]
-        axis.plot(dots, [height] * len(dots), "o", color=colour, markersize=4, alpha=0.45, mew=0)
-        gain, low, high = (float(row[key]) for key in ("gain", "low", "high"))
-        axis.plot([low, high], [height] * 2, color=colour, linewidth=1.4)
-        label = None if shown in labelled else LABELS[shown]
-        labelled.add(shown)
-        axis.plot(
-            gain, height, "D", color=colour, markersize=5, markeredgecolor="white", label=label
-        )
+    for place, name in enumerate(names):
+        for origin, gains in found[name].items():
+            height, colour = OFFSETS[origin] - place, COLOURS[origin]
+            heights = np.full(len(gains), height)
+            axis.plot(gains, heights, "o", color=colour, markersize=3.5, alpha=0.45, mew=0)
+            label = LABELS[origin] if place == 0 else None
+            mean = np.mean(gains)
+            axis.plot(mean, height, "D", color=colour, markersize=6, mec="white", label=label)
     axis.set_yticks([-place for place in range(len(names))], names)
     for text, name in zip(axis.get_yticklabels(), names, strict=True):
-        text.set_fontweight("bold" if name.startswith(OURS) else "normal")
+        text.set_fontweight("bold" if name in OURS else "normal")
     axis.set_ylim(-len(names) + 0.4, 0.6)
     axis.set_xlabel("points of k-means accuracy above random features; one dot per set")
     axis.grid(axis="x", color="#e5e5e5")
@@ -64,6 +56,15 @@ def draw(means, values, picture, metric="acc"):
     plt.close(figure)
 
 
+def _by_origin(values, name):
+    """Return the gains of a contestant on the sets of each origin."""
+    found = {}
+    for row in values:
+        if row["contestant"] == name:
+            found.setdefault(row["sets"], []).append(float(row["gain"]))
+    return {origin: np.array(found[origin]) for origin in COLOURS if origin in found}
+
+
 def _read(path):
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
@@ -73,5 +74,4 @@ if __name__ == "__main__":
     given = [Path(argument) for argument in sys.argv[1:]]
     defaults = [ROOT / "benchmarks" / "results", ROOT / "docs" / "images" / "label_free.png"]
     results, target = (*given, *defaults[len(given) :])
-    tables = [_read(results / f"label_free_{name}.csv") for name in ("means", "values")]
-    draw(*tables, target)
+    draw(_read(results / "label_free_values.csv"), target)

