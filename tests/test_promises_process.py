@@ -175,7 +175,6 @@ def test_nothing_else_limits_threads():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, if another test loaded it
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_forked_process_has_the_limits_of_its_own_thread(two_blas_threads, inside):
     """The child has only the thread that forked: nobody else would ever lift the limit there."""
