@@ -21,6 +21,7 @@ from tensift import (
 )
 from tensift.cli import main
 from tensift.datasets import TensorDataset, load_digits, make_orbit
+from tensift.metrics import alignment, neighbours_kept
 from tensift.report import Source, make_alternatives, make_report, write_report
 from tensift.rivals import NDFS, RNE, SPCAPSD, VarianceSelector
 from tensift.selection import suggest_count
@@ -648,3 +649,14 @@ def test_select_and_compare_write_a_report_when_asked(here):
     exec("\n".join(lines), names)
     kept = eval(last, names)
     np.testing.assert_array_equal(kept, decoded(views[0]["ranking"]["values"], "<u2")[:9])
+
+
+def test_facts_say_how_recognisable_samples_are():
+    X = DIGITS.data[:300]
+    fitted = VarianceSelector(12).fit(X)
+    facts = dict(content_of(make_report(fitted, X))["facts"])
+    kept = fitted.get_support(indices=True)
+    assert facts["neighbours kept, of 12 features"] == f"{100 * neighbours_kept(X, kept):.0f} %"
+    assert facts["alignment, of 12 features"] == f"{alignment(X, kept):.3f}"
+    few = dict(content_of(make_report(fitted, X[:8]))["facts"])
+    assert not any("neighbours" in name for name in few)

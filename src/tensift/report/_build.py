@@ -16,7 +16,7 @@ from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
 from tensift.report._code import Source
 from tensift.report._encoding import encode_samples
-from tensift.report._suggestion import Suggestion, suggestion_of
+from tensift.report._suggestion import Suggestion, measures_of, suggestion_of
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
 from tensift.selection import TensorSelector
 from tensift.stability import StabilitySelection
@@ -83,7 +83,10 @@ def build_content(
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
         stability=None if stability is None else stability.reason.splitlines(),
-        facts=[[str(key), str(value)] for key, value in source.facts.items()],
+        facts=[
+            [str(key), str(value)]
+            for key, value in (measures_of(selector, dataset, mode) | dict(source.facts)).items()
+        ],
     )
 
 

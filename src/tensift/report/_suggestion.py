@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensift.datasets import TensorDataset
+from tensift.metrics import Judge
 from tensift.report._encoding import rounded
 from tensift.selection import SuggestedCount, TensorSelector, suggest_count
 from tensift.sources import even_subsample
 
-__all__ = ["Suggestion", "suggestion_of"]
+__all__ = ["Suggestion", "measures_of", "suggestion_of"]
 
 _FEWEST_SAMPLES = 16  # fewer cannot be split into halves that judge each other
 
@@ -39,9 +41,7 @@ def suggestion_of(
     """Return the number that the selector has chosen itself, or compute it from samples."""
     found = getattr(selector, "suggested_count_", None)
     if found is None:
-        # The samples that the selector looked at, if it has kept them.
-        kept = getattr(getattr(selector, "_moments", None), "subsample", None)
-        rows = even_subsample(dataset.data) if kept is None else kept.rows()
+        rows = rows_looked_at(selector, dataset)
         if len(rows) < _FEWEST_SAMPLES:
             reason = (
                 f"No number is suggested: the report has {len(rows)} samples, and fewer than "
@@ -56,10 +56,35 @@ def suggestion_of(
                 spread=[],
                 structured=0,
             )
-        if not np.isfinite(rows).all():
-            raise ValueError("data must be finite; found NaN or infinity")
         found = suggest_count(rows, feature_mode)
     return _in_words(found)
+
+
+def measures_of(
+    selector: TensorSelector | None, dataset: TensorDataset, feature_mode: int | None
+) -> dict[str, str]:
+    """Return how recognisable samples are in the kept features, in words, if that can be said."""
+    if selector is None:
+        return {}
+    kept, total = selector.get_support(indices=True), selector.order_.shape[0]
+    rows = rows_looked_at(selector, dataset)
+    if len(rows) < _FEWEST_SAMPLES or len(kept) == total or np.ptp(rows, axis=0).max() == 0:
+        return {}
+    judge = Judge(rows, feature_mode)
+    of = f"of {len(kept):,} features"
+    return {
+        f"neighbours kept, {of}": f"{100 * judge.neighbours_kept(kept):.0f} %",
+        f"alignment, {of}": f"{judge.alignment(kept):.3f}",
+    }
+
+
+def rows_looked_at(selector: TensorSelector | None, dataset: TensorDataset) -> NDArray[Any]:
+    """Return the samples that the selector looked at, if it has kept them, or some of the data."""
+    kept = getattr(getattr(selector, "_moments", None), "subsample", None)
+    rows: NDArray[Any] = even_subsample(dataset.data) if kept is None else kept.rows()
+    if not np.isfinite(rows).all():
+        raise ValueError("data must be finite; found NaN or infinity")
+    return rows
 
 
 def _in_words(found: SuggestedCount) -> Suggestion:
