@@ -214,7 +214,7 @@ def _summarise(
         console.say(f"chosen    {selector.suggested_count_.reason}")
     kept = int(selector.get_support().sum())
     kind = "elements" if selector.feature_mode is None else names.title(0) + " indices"
-    console.say(f"selected  {kept} of {selector.scores_.size} {kind}; the best:")
+    console.say(f"selected  {kept} of {selector.scores_.size} {kind}; the first:")
     for flat in selector.order_[: min(_TOP, kept)]:
         place = np.unravel_index(flat, selector.scores_.shape)
         described = names.describe([int(i) for i in place])
