@@ -12,6 +12,7 @@ from tensift.selection import rank_features
 pytestmark = pytest.mark.slow
 
 GRID = (0.01, 0.1, 1, 10, 100)
+PAPER = {"selection": "top", "solver": "paper"}
 COUNTS = range(50, 301, 50)
 
 
@@ -31,7 +32,8 @@ def test_best_silhouette_over_the_grid(paper_dataset, name, orientation, figure)
     rows = dataset.data.reshape(len(dataset.data), -1)
     best = -np.inf
     for lam, eta in product(GRID, GRID):
-        selector = STPCASelector(lam=lam, eta=eta, orientation=orientation).fit(dataset.data)
+        selector = STPCASelector(300, lam=lam, eta=eta, orientation=orientation, **PAPER)
+        selector.fit(dataset.data)
         ranking = rank_features(selector.scores_, order="F")  # the program's order of ties
         for count in COUNTS:
             best = max(best, silhouette_of_labels(rows[:, ranking[:count]], dataset.labels))
@@ -44,7 +46,7 @@ def test_mean_proportion_of_correct_channels_over_the_grid(paper_dataset, orient
     found = []
     for lam, eta in product(GRID, GRID):
         selector = STPCASelector(
-            6, lam=lam, eta=eta, orientation=orientation, feature_mode=dataset.feature_mode
+            6, lam=lam, eta=eta, orientation=orientation, feature_mode=dataset.feature_mode, **PAPER
         )
         selected = rank_features(selector.fit(dataset.data).scores_, order="F")[:6]
         found.append(proportion_correct(selected, dataset.data, dataset.labels, feature_mode=0))
