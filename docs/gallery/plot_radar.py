@@ -58,7 +58,7 @@ for name, found in shares.items():
 # With the paper's penalties the order is simply the order of variance. Relative penalties leave a
 # score for two to four units, all of them faulty. Automatic penalties find nine in ten too. So
 # nothing is gained over variance. The default rule, ``selection="geometry"``, finds no more than
-# chance, and should not: it keeps units on which similar samples agree, and on a faulty unit they do
+# chance, and should not: it keeps units on which similar samples agree, and on faulty ones they do
 # not. For more on these data, see :doc:`/synthetic`.
 
 panels = ("relative", "variance")
