@@ -91,7 +91,7 @@ class SPCAPSD(STPCASelector):
 
     See Also
     --------
-    STPCASelector : The tensor method. Its documentation says more about the solvers.
+    tensift.stpca.STPCASelector : The tensor method. Its documentation says more about the solvers.
 
     Notes
     -----

@@ -66,8 +66,8 @@ class GeometrySelector(TensorSelector):
 
     See Also
     --------
-    STPCASelector : The same rule, weighted by the scores of a sparse, certified model.
-    ColumnSubsetSelector : Features from which the others can be predicted.
+    tensift.stpca.STPCASelector : The same rule, weighted by the scores of a sparse, certified model.
+    tensift.rivals.ColumnSubsetSelector : Features from which the others can be predicted.
 
     Notes
     -----
