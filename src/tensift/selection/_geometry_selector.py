@@ -66,7 +66,7 @@ class GeometrySelector(TensorSelector):
 
     See Also
     --------
-    tensift.stpca.STPCASelector : The same rule, weighted by the scores of a sparse, certified model.
+    tensift.stpca.STPCASelector : The same rule, weighted by the scores of a sparse model.
     tensift.rivals.ColumnSubsetSelector : Features from which the others can be predicted.
 
     Notes
