@@ -329,7 +329,7 @@ def test_nothing_is_moved_for_each_pick(there, monkeypatch, rule):
         moved.clear()
         STPCASelector(count, solver="paper", selection=rule, **PENALTIES).fit(X)
         counts.append(len(moved))
-        assert max(moved, default=0) <= max(60**2, 90**2) < X.numel() * 2
+        assert max(moved, default=0) <= 60**2 < X.numel()  # similarities of 60 samples at most
     assert counts[0] == counts[1]
 
 
