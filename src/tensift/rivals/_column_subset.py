@@ -12,6 +12,7 @@ from tensift._utils.sklearn_compat import Interval
 from tensift.rivals._greedy import GreedySelector, Picks
 from tensift.selection import (
     ColumnSubsetOrder,
+    Constraints,
     SuggestedCount,
     TensorSelector,
     suggest_count_by_reconstruction,
@@ -35,6 +36,8 @@ class ColumnSubsetSelector(GreedySelector):
     swaps : int, default=0
         The largest number of exchanges after the last pick. Every selected feature in turn is
         exchanged for the one that explains most in its place, until no exchange helps.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         all its elements take part in the regression. Fibres with more than 64 elements are seen
@@ -111,11 +114,13 @@ class ColumnSubsetSelector(GreedySelector):
         n_features_to_select: int | float | str = 100,
         *,
         swaps: int = 0,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.swaps = swaps
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

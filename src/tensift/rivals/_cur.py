@@ -15,7 +15,7 @@ from tensift._utils.stacks import squared_modulus
 from tensift._utils.warnings import warn_user
 from tensift.rivals._fibres import first_largest, orthonormal_basis
 from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import TensorSelector
+from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["CURSelector"]
 
@@ -37,6 +37,8 @@ class CURSelector(GreedySelector):
         `tensift.selection.suggest_count` suggests.
     n_components : int or None, default=None
         The number of leading singular vectors. None: 1, as in scikit-matter.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature. Its
         leverage is the sum over its elements, and all of them are taken out.
@@ -98,11 +100,13 @@ class CURSelector(GreedySelector):
         n_features_to_select: int | float | str = 100,
         *,
         n_components: int | None = None,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.n_components = n_components
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tensift.rivals._fibres import correlations, unit_columns
 from tensift.rivals._greedy import GreedySelector, Picks
+from tensift.selection import Constraints
 
 __all__ = ["FacilityLocationSelector"]
 
@@ -28,6 +29,8 @@ class FacilityLocationSelector(GreedySelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         features are compared element by element.
@@ -82,10 +85,12 @@ class FacilityLocationSelector(GreedySelector):
         self,
         n_features_to_select: int | float | str = 100,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tensift._utils.sklearn_compat import Interval
 from tensift.rivals._fibres import energies, first_largest
 from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import TensorSelector
+from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["FarthestPointSelector"]
 
@@ -32,6 +32,8 @@ class FarthestPointSelector(GreedySelector):
     first : int or None, default=None
         The flat row-major index of the feature to begin with. None: the feature with the largest
         variance, which does not depend on how features are numbered. It must vary.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, with
         the values of all its elements.
@@ -92,11 +94,13 @@ class FarthestPointSelector(GreedySelector):
         n_features_to_select: int | float | str = 100,
         *,
         first: int | None = None,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.first = first
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

@@ -13,7 +13,7 @@ from tensift._utils.stacks import squared_modulus
 from tensift._utils.warnings import warn_user
 from tensift.rivals._fibres import first_largest, leading_components, orthonormal_basis
 from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import TensorSelector
+from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["FastCanSelector"]
 
@@ -35,6 +35,8 @@ class FastCanSelector(GreedySelector):
     n_components : int or None, default=None
         The number of principal components. None: as many as features are selected, at most the
         rank of the samples.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, with
         the canonical correlations of all its elements together.
@@ -95,11 +97,13 @@ class FastCanSelector(GreedySelector):
         n_features_to_select: int | float | str = 100,
         *,
         n_components: int | None = None,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.n_components = n_components
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

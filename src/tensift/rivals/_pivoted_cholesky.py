@@ -11,7 +11,7 @@ from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.stacks import squared_modulus
 from tensift.rivals._spread import spread_of_elements
-from tensift.selection import Selection, TensorSelector, rank_features, suggest_count
+from tensift.selection import Constraints, Selection, TensorSelector, rank_features, suggest_count
 from tensift.sources import even_subsample
 
 __all__ = ["PivotedCholeskySelector"]
@@ -29,6 +29,8 @@ class PivotedCholeskySelector(TensorSelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, which
         explains others element by element.
@@ -84,10 +86,12 @@ class PivotedCholeskySelector(TensorSelector):
         self,
         n_features_to_select: int | float | str = 100,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

@@ -12,7 +12,7 @@ from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift._utils.stacks import squared_modulus
 from tensift.rivals._fibres import first_largest, leading_components, orthonormal_basis
 from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import TensorSelector
+from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["QRSensorSelector"]
 
@@ -37,6 +37,8 @@ class QRSensorSelector(GreedySelector):
     n_basis_modes : int or None, default=None
         The number of modes, for "svd". None: as many as elements are selected. More than the rank
         of the samples count as the rank.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature. The
         one with the largest sum of squares is picked, and all its columns are taken out.
@@ -104,12 +106,14 @@ class QRSensorSelector(GreedySelector):
         *,
         basis: str = "svd",
         n_basis_modes: int | None = None,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.basis = basis
         self.n_basis_modes = n_basis_modes
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift.rivals._spread import spread_of_elements
-from tensift.selection import TensorSelector, rank_features
+from tensift.selection import Constraints, TensorSelector, rank_features
 from tensift.sources import even_subsample
 
 __all__ = ["AllFeatures", "RandomSelector", "VarianceSelector"]
@@ -25,6 +25,8 @@ class AllFeatures(TensorSelector):
     ----------
     n_features_to_select : int, float, "auto" or None, default=None
         Ignored. It exists so that this selector can replace any other.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature.
     feature_shape : tuple of int or None, default=None
@@ -74,10 +76,12 @@ class AllFeatures(TensorSelector):
         self,
         n_features_to_select: int | float | str | None = None,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
@@ -123,6 +127,8 @@ class VarianceSelector(TensorSelector):
     selection : {"top", "geometry", "reconstruct"}, default="top"
         "top" keeps the features with the largest scores. "geometry" keeps samples recognisable,
         and "reconstruct" predicts the other features; both avoid features that repeat each other.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements, that is, its part of the total variance.
@@ -173,11 +179,13 @@ class VarianceSelector(TensorSelector):
         n_features_to_select: int | float | str = 100,
         *,
         selection: str = "top",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.selection = selection
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
@@ -209,6 +217,8 @@ class RandomSelector(TensorSelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature.
     feature_shape : tuple of int or None, default=None
@@ -260,11 +270,13 @@ class RandomSelector(TensorSelector):
         self,
         n_features_to_select: int | float | str = 100,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.random_state = random_state

@@ -2,6 +2,7 @@
 
 from tensift.selection._base import TensorSelector
 from tensift.selection._column_subsets import ColumnSubsetOrder
+from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount, suggest_count
 from tensift.selection._count_by_reconstruction import suggest_count_by_reconstruction
 from tensift.selection._geometry_selector import GeometrySelector
@@ -12,6 +13,7 @@ from tensift.selection._rules import RULES, Selection
 __all__ = [
     "RULES",
     "ColumnSubsetOrder",
+    "Constraints",
     "GeometrySelector",
     "Selection",
     "SuggestedCount",
