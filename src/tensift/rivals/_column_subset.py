@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -11,10 +12,14 @@ from numpy.typing import NDArray
 from tensift._utils.sklearn_compat import Interval
 from tensift.rivals._greedy import GreedySelector, Picks
 from tensift.selection import (
+    Chosen,
     ColumnSubsetOrder,
     Constraints,
+    FeatureLimits,
     SuggestedCount,
     TensorSelector,
+    choose,
+    exchangeable,
     suggest_count_by_reconstruction,
 )
 
@@ -125,7 +130,7 @@ class ColumnSubsetSelector(GreedySelector):
         self.feature_shape = feature_shape
 
     def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
-        return suggest_count_by_reconstruction(rows, mode)
+        return suggest_count_by_reconstruction(rows, mode, self._limits())
 
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
         order = ColumnSubsetOrder(values, 0)
@@ -135,3 +140,25 @@ class ColumnSubsetSelector(GreedySelector):
             order = ColumnSubsetOrder(values, 0, chosen)  # others have no score and come later
         picks = order.extend(count)
         return Picks(picks.tolist(), order.gains.tolist(), order.next_gains)
+
+    def _pick_within(
+        self, limits: FeatureLimits, values: NDArray, count: int, kept: NDArray[np.intp]
+    ) -> tuple[Picks, Chosen[Any]]:
+        found = choose(partial(ColumnSubsetOrder, values, 0), limits, count, features=kept)
+        if self.swaps:
+            constants = np.setdiff1d(found.features, kept)
+
+            def open_to(picks: NDArray[np.intp], place: int) -> NDArray[np.bool_]:
+                features = np.concatenate([kept[picks], constants])
+                return exchangeable(limits, features, place)[kept]
+
+            chosen = np.zeros(values.shape[1])
+            chosen[found.rule.exchanged(count, self.swaps, open_to)] = 1
+            make = partial(ColumnSubsetOrder, values, 0, chosen)
+            found = choose(make, limits, count, features=kept)
+        order, places = found.rule, np.searchsorted(kept, found.features)
+        features = places[np.isin(found.features, kept)]
+        return Picks(features.tolist(), order.gains.tolist(), order.next_gains), found
+
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Any:
+        return ColumnSubsetOrder(values, 0)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift._utils.stacks import squared_modulus
-from tensift.rivals._fibres import first_largest, leading_components, orthonormal_basis
-from tensift.rivals._greedy import GreedySelector, Picks
+from tensift.rivals._fibres import leading_components, orthonormal_basis
+from tensift.rivals._greedy import GreedySelector, PickRule
 from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["QRSensorSelector"]
@@ -117,30 +117,35 @@ class QRSensorSelector(GreedySelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> PickRule:
         n, size, width = values.shape
         columns = values.reshape(n, -1)
         if self.basis == "svd":
             columns = leading_components(columns, self.n_basis_modes or count * width)[1]
-        return _pivots(columns.reshape(len(columns), size, width), count)
+        return _Pivots(values, columns.reshape(len(columns), size, width))
 
 
-def _pivots(columns: NDArray, count: int) -> Picks:
+class _Pivots(PickRule):
     """Pivots of a QR factorisation; a pivot is a block of columns of ``(r, features, width)``."""
-    r, size, width = columns.shape
-    left = columns.reshape(r, -1).copy()
-    lengths = squared_modulus(columns).sum(axis=(0, 2))
-    least, total = _EXPLAINED * lengths, lengths.sum()
-    picks = Picks([], [], lengths)
-    for _ in range(count):
-        best = first_largest(np.where(lengths > least, lengths, 0))
-        if lengths[best] <= least[best]:
-            break
-        picks.features.append(best)
-        picks.gains.append(float(lengths[best] / total))
-        own = left[:, best * width : (best + 1) * width]
-        basis = orthonormal_basis(own, float(np.sqrt(lengths[best])))
+
+    def __init__(self, values: NDArray, columns: NDArray) -> None:
+        super().__init__(values)
+        self._rank, _, self._width = columns.shape
+        self._columns = columns.reshape(self._rank, -1).copy()
+        self._lengths = squared_modulus(columns).sum(axis=(0, 2))
+        self._least, self._total = _EXPLAINED * self._lengths, self._lengths.sum()
+
+    def _worth(self) -> NDArray[np.float64]:
+        worth: NDArray[np.float64] = (
+            np.where(self._lengths > self._least, self._lengths, 0) / self._total
+        )
+        return worth
+
+    def _take(self, feature: int) -> None:
+        left, width = self._columns, self._width
+        own = left[:, feature * width : (feature + 1) * width]
+        basis = orthonormal_basis(own, float(np.sqrt(self._lengths[feature])))
         left -= basis @ (basis.conj().T @ left)
-        left[:, best * width : (best + 1) * width] = 0
-        lengths = squared_modulus(left).reshape(r, size, width).sum(axis=(0, 2))
-    return picks._replace(left=np.where(lengths > least, lengths, 0) / total)
+        left[:, feature * width : (feature + 1) * width] = 0
+        squares = squared_modulus(left).reshape(self._rank, self.size, width)
+        self._lengths = squares.sum(axis=(0, 2))

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift.rivals._spread import spread_of_elements
-from tensift.selection import Constraints, TensorSelector, rank_features
+from tensift.selection import Constraints, FixedMerits, TensorSelector, choose, rank_features
 from tensift.sources import even_subsample
 
 __all__ = ["AllFeatures", "RandomSelector", "VarianceSelector"]
@@ -26,7 +26,8 @@ class AllFeatures(TensorSelector):
     n_features_to_select : int, float, "auto" or None, default=None
         Ignored. It exists so that this selector can replace any other.
     constraints : Constraints or None, default=None
-        What the selection must respect: features to keep or leave out, a budget, distances, groups.
+        Features to leave out (`exclude`), or to put first (`include`). There is no choice to make
+        here, so all other constraints raise an error.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature.
     feature_shape : tuple of int or None, default=None
@@ -105,7 +106,7 @@ class AllFeatures(TensorSelector):
         return self
 
     def _n_selected(self, total: int) -> int:
-        return total
+        return vars(self).get("n_features_", total)
 
     def _set_feature_scores(
         self, scores: NDArray, ties: Sequence[NDArray], rows: Any = None
@@ -114,6 +115,23 @@ class AllFeatures(TensorSelector):
         self.scores_ = scores
         self.order_ = rank_features(scores)
         self.n_features_ = len(self.order_)
+        limits = self._limits()
+        if limits is None:
+            return
+        others = [
+            name
+            for name in ("budget", "min_distance", "at_least", "at_most", "together")
+            if getattr(limits.constraints, name) is not None
+        ]
+        if others:
+            raise ValueError(
+                f"AllFeatures keeps all features that are not excluded, so its constraints cannot "
+                f"have {', '.join(others)}; use another selector"
+            )
+        ranks = np.argsort(self.order_)
+        free = limits.size - limits.excluded.size
+        chosen = choose(lambda: FixedMerits(scores), limits, free, ranks=ranks)
+        self.order_, self.n_features_ = chosen.order, chosen.count
 
 
 class VarianceSelector(TensorSelector):

@@ -40,6 +40,7 @@ Machine Learning Research 9, 2008 (delta as the noise of a sensor).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,6 @@ from tensift._utils.namespace import (
 from tensift._utils.stacks import adjoint, squared_modulus
 from tensift.selection._fibres import Fibres
 from tensift.selection._greedy import FreeChoice, pick_greedily
-from tensift.selection._limits import FeatureLimits, exchangeable
 from tensift.selection._order import rank_features
 
 __all__ = ["ColumnSubsetOrder", "Step"]
@@ -174,15 +174,17 @@ class ColumnSubsetOrder:
         """Take a feature in by its index on the host, as `take` does."""
         return self.take(self._index[feature : feature + 1])
 
-    def exchanged(self, count: int, most: int, limits: FeatureLimits | None = None) -> Any:
+    def exchanged(
+        self, count: int, most: int, open_to: Callable[[Any, int], Any] | None = None
+    ) -> Any:
         """The first `count` features after exchanges of one for another that explain more.
 
         Every pick in turn is taken out, and the feature that then adds most takes its place,
         until a whole round changes nothing or `most` exchanges were made. The result is a set:
-        it is not nested for other counts. Use a new object afterwards. `limits` are constraints
-        that the picks meet; exchanges then respect them too.
+        it is not nested for other counts. Use a new object afterwards. If features were taken in
+        under constraints, `open_to` returns the features that may take the place of a pick.
         """
-        if limits is None:
+        if open_to is None:
             self.extend(count)
         picks = self._picked[:count]
         xp = namespace_of(self._index)
@@ -197,7 +199,7 @@ class ColumnSubsetOrder:
             old = picks[place]
             self._regression.drop(old)
             merits = self._weights * self.next_gains
-            can = free if limits is None else free & exchangeable(limits, picks, place)
+            can = free if open_to is None else free & open_to(xp.concat(picks), place)
             merits = xp.where(can | (self._index == old), merits, -xp.ones_like(merits))
             new = xp.reshape(xp.argmax(merits), (1,))
             better = xp.take(merits, new) > (1 + _TIE[self._precision]) * xp.take(merits, old)

@@ -70,7 +70,9 @@ class SuggestedCount:
 
 
 def suggest_count(
-    rows: Any, feature_mode: int | None = None, constraints: Constraints | None = None
+    rows: Any,
+    feature_mode: int | None = None,
+    constraints: Constraints | FeatureLimits | None = None,
 ) -> SuggestedCount:
     """Suggest how many features to keep, from samples alone.
 
@@ -87,7 +89,7 @@ def suggest_count(
         None: every element is a feature. An int: every index along that mode is one.
     constraints : Constraints or None, default=None
         What selections must respect. Both halves choose under them, and only numbers of features
-        that they allow are suggested.
+        that they allow are suggested. What `Constraints.resolve` returns will do too.
 
     Returns
     -------
@@ -114,11 +116,11 @@ def suggest_count(
 
 
 def resolved_for(
-    rows: Any, feature_mode: int | None, constraints: Constraints | None
+    rows: Any, feature_mode: int | None, constraints: Constraints | FeatureLimits | None
 ) -> FeatureLimits | None:
-    """Resolve constraints against the features of samples."""
-    if constraints is None:
-        return None
+    """Resolve constraints against the features of samples, unless they are already."""
+    if constraints is None or isinstance(constraints, FeatureLimits):
+        return constraints
     shape = tuple(rows.shape[1:])
     return constraints.resolve(shape if feature_mode is None else (shape[feature_mode],))
 

@@ -29,7 +29,9 @@ _FEWEST_SAMPLES = 16  # fewer are not split in halves
 
 
 def suggest_count_by_reconstruction(
-    rows: Any, feature_mode: int | None = None, constraints: Constraints | None = None
+    rows: Any,
+    feature_mode: int | None = None,
+    constraints: Constraints | FeatureLimits | None = None,
 ) -> SuggestedCount:
     """Suggest how many features to keep in order to predict all others.
 
@@ -99,7 +101,7 @@ def count_by_reconstruction(
         curves = np.asarray(to_numpy(whole.curve))[None, :]
         seen = "on the samples that they were chosen on"
     else:
-        curves = _held_out(*halves, feature_mode, most, limited)
+        curves = _held_out(halves[0], halves[1], feature_mode, most, limited)
         seen = "on samples that they were not chosen on"
     mean = curves.mean(axis=0)
     count, remark = int(np.argmax(mean >= _SHARE * mean.max())) + 1 if mean.max() > 0 else 1, ""

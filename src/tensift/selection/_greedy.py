@@ -55,7 +55,9 @@ class Rule(Protocol):
 class Choice(Protocol):
     """Picks features by their merits."""
 
-    n_picked: int
+    @property
+    def n_picked(self) -> int:
+        """How many features were picked."""
 
     def next(self, rule: Any) -> Sequence[Any] | None:
         """Return what to take next, as arrays of one index each; None to stop."""

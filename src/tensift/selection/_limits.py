@@ -175,7 +175,7 @@ class Tally:
         self.blocked = np.zeros(units, dtype=bool)
         self.blocked[limits.unit_of[limits.excluded]] = True
         if limits.distance:
-            for unit in np.flatnonzero(limits.unit_size > 1):
+            for unit in np.flatnonzero(limits.unit_size > 1).tolist():
                 self.blocked[unit] |= limits.nearest_pair(limits.members(unit)) is not None
         self._in_groups = np.zeros(len(limits.groups), dtype=int)
         self._groups_of: dict[int, list[int]] = {}
@@ -228,9 +228,10 @@ class Tally:
         return math.inf if self.limits.budget is None else self.limits.budget - self._cost
 
 
-def exchangeable(limits: FeatureLimits, picks: list[Any], place: int) -> NDArray[np.bool_]:
-    """Return the features that may take the place of a pick so that all constraints stay met."""
-    features = np.array([int(pick[0]) for pick in picks])
+def exchangeable(
+    limits: FeatureLimits, features: NDArray[np.intp], place: int
+) -> NDArray[np.bool_]:
+    """Return the features that may replace one of some so that all constraints stay met."""
     old = int(features[place])
     none = np.zeros(limits.size, dtype=bool)
     if old in limits.included or limits.unit_size[limits.unit_of[old]] > 1:
@@ -316,6 +317,7 @@ def _positions(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
 def _number(given: Any, name: str) -> float | None:
     if given is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= given < math.inf:
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if not is_number or not 0 <= float(given) < math.inf:
         raise ValueError(f"{name} must be a finite number, zero or more, got {given!r}")
     return float(given)
