@@ -52,7 +52,8 @@ def _fail(limits: FeatureLimits, kinds: list[str], count: int, *, exact: bool) -
 
 
 def _sentence(kinds: list[str], count: int, *, exact: bool) -> str:
-    verb = "together leave" if len(kinds) > 1 else "leaves"
+    verb = "leave" if "together" in kinds else "together leave"  # a name among them
+    verb = "leaves" if len(kinds) == 1 else verb
     size = f"{count} feature{'s' * (count != 1)}"
     size = size if exact else f"at most {size}"
     return f"constraints cannot be met: {', '.join(kinds)} {verb} no set of {size}"
