@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.selection._completions import completion, largest_count
+from tensift.selection._completions import Undecided, completion, largest_count
 from tensift.selection._limits import FeatureLimits, Group, Tally
 
 __all__ = ["Infeasible", "check_directly", "explain"]
@@ -35,10 +35,7 @@ def explain(limits: FeatureLimits, count: int, *, exact: bool) -> Infeasible:
     reason = ""
     if "min_distance" in kinds and exact:
         dropped = [kind for kind in _KINDS if kind not in kinds]
-        try:
-            most = largest_count(limits.without(*dropped))
-        except ValueError:  # too hard to know
-            most = None
+        most = largest_count(limits.without(*dropped))
         if most is not None:
             what = "with them" if len(kinds) > 1 else "with it"
             reason = f"; at most {most} features can be selected {what}"
@@ -46,9 +43,12 @@ def explain(limits: FeatureLimits, count: int, *, exact: bool) -> Infeasible:
 
 
 def _fail(limits: FeatureLimits, kinds: list[str], count: int, *, exact: bool) -> bool:
-    """Whether some kinds of constraints cannot be met together."""
+    """Whether it is known that some kinds of constraints cannot be met together."""
     dropped = [kind for kind in _KINDS if kind not in kinds]
-    return completion(Tally(limits.without(*dropped)), count, exact=exact) is None
+    try:
+        return completion(Tally(limits.without(*dropped)), count, exact=exact) is None
+    except Undecided:
+        return False
 
 
 def _sentence(kinds: list[str], count: int, *, exact: bool) -> str:

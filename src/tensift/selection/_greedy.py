@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tensift._utils.namespace import device_of, is_device_array, moved_to, namespace_of, to_numpy
 from tensift.selection._collisions import Infeasible, check_directly, explain
-from tensift.selection._completions import LookAhead, completion
+from tensift.selection._completions import LookAhead, Undecided, completion
 from tensift.selection._limits import FeatureLimits, Tally
 
 __all__ = ["Chosen", "FixedMerits", "FreeChoice", "Rule", "choose", "pick_greedily"]
@@ -227,9 +227,7 @@ def choose(
 
         found = run(None)
         if not found[0].is_complete(exact=exact):  # a dead end
-            witness = completion(Tally(limits), count, exact=exact)
-            if witness is None:
-                raise explain(limits, count, exact=exact)
+            witness = _witness(limits, count, exact=exact)
             found = run(LookAhead(count, witness, exact=exact))
         if not found[0].is_complete(exact=exact):
             raise Infeasible("constraints were met by no order of picks; please report this")
@@ -241,6 +239,20 @@ def choose(
             choice, rule = other
     picked = np.array(choice.picked, dtype=np.intp)
     return Chosen(choice.order(rule), picked.size, tuple(choice.stops), rule)
+
+
+def _witness(limits: FeatureLimits, count: int, *, exact: bool) -> NDArray[np.bool_]:
+    """Return units that meet all constraints together."""
+    try:
+        witness = completion(Tally(limits), count, exact=exact)
+    except Undecided:
+        raise Infeasible(
+            f"constraints are too tight: no set of {count} features was found that meets them all, "
+            "and a search for one takes too long; select fewer features, or relax a constraint"
+        ) from None
+    if witness is None:
+        raise explain(limits, count, exact=exact)
+    return witness
 
 
 def _divisors(limits: FeatureLimits) -> NDArray[np.float64]:

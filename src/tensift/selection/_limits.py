@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FeatureLimits", "Group", "Tally", "exchangeable"]
 
+_MOST_PAIRS = 5_000_000  # of features that are too near each other
 _ROUNDING = 1e-9  # share of a budget or a distance that is a rounding error
 
 
@@ -120,6 +122,50 @@ class FeatureLimits:
         pair = sorted([int(features[first]), int(features[other])])
         return pair[0], pair[1], float(distances[first, 1])
 
+    @cached_property
+    def conflicts(self) -> csr_array:
+        """Which pairs of units are too near each other, as a symmetric matrix of ones."""
+        number = (self.tree.count_neighbors(self.tree, self.distance) - self.size) // 2
+        if number > _MOST_PAIRS:
+            raise ValueError(
+                f"min_distance={self.constraints.min_distance} keeps {number} pairs of features "
+                "apart, too many to find out whether the other constraints can be met with it; "
+                "select fewer features, or relax a constraint"
+            )
+        pairs = self.unit_of[self.tree.query_pairs(self.distance, output_type="ndarray")]
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        units = len(self.unit_size)
+        ones = np.ones(len(both), dtype=np.int32)
+        matrix = coo_array((ones, (both[:, 0], both[:, 1])), shape=(units, units)).tocsr()
+        matrix.data[:] = 1
+        return csr_array(matrix)
+
+    @cached_property
+    def cliques(self) -> csr_array:
+        """Sets of units of which any two are too near each other; every such pair is in one."""
+        starts, columns = self.conflicts.indptr, self.conflicts.indices.tolist()
+        near = [set(columns[a:b]) for a, b in itertools.pairwise(starts.tolist())]
+        covered: list[set[int]] = [set() for _ in near]
+        rows: list[int] = []
+        members: list[int] = []
+        number = 0
+        for unit, others in enumerate(near):
+            for other in sorted(others):
+                if other < unit or other in covered[unit]:
+                    continue
+                clique, common = [unit, other], others & near[other]
+                while common:
+                    clique.append(min(common))
+                    common &= near[clique[-1]]
+                for one in clique:
+                    covered[one].update(clique)
+                members += clique
+                rows += [number] * len(clique)
+                number += 1
+        shape = (number, len(near))
+        return csr_array(coo_array((np.ones(len(rows)), (rows, members)), shape=shape))
+
     def is_feasible(self, features: Any, count: int, *, exact: bool) -> bool:
         """Whether a set of features meets all constraints, by the definition alone."""
         mask = np.zeros(self.size, dtype=bool)
@@ -198,11 +244,16 @@ class Tally:
             self.blocked[group.units[full]] = True
         self.blocked[unit] = True
 
-    def after(self, unit: int) -> Tally:
-        """Return what it would be after picking a unit."""
+    def copy(self) -> Tally:
+        """Return one that can be changed by itself."""
         other = copy(self)
         other.taken, other.blocked = self.taken.copy(), self.blocked.copy()
         other._in_groups = self._in_groups.copy()
+        return other
+
+    def after(self, unit: int) -> Tally:
+        """Return what it would be after picking a unit."""
+        other = self.copy()
         other.take(unit)
         return other
 
