@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from tensift.decomposition import SelectFromDecomposition, SparseTensorPCA, TensorPCA
     from tensift.moments import collect_moments
     from tensift.rivals import ColumnSubsetSelector
-    from tensift.selection import GeometrySelector
+    from tensift.selection import Constraints, GeometrySelector
     from tensift.solvers import ExactSolver, PaperSolver
     from tensift.stability import StabilitySelection, stability_selection
     from tensift.stpca import SelectionPath, STPCASelector, stpca_path
 
 __all__ = [
     "ColumnSubsetSelector",
+    "Constraints",
     "ExactSolver",
     "GeometrySelector",
     "PaperSolver",
@@ -45,6 +46,7 @@ __all__ = [
 
 _HOMES = {
     "ColumnSubsetSelector": "tensift.rivals",
+    "Constraints": "tensift.selection",
     "ExactSolver": "tensift.solvers",
     "GeometrySelector": "tensift.selection",
     "PaperSolver": "tensift.solvers",

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from tensift._utils.sklearn_compat import fit_context_of_meta_estimator
 from tensift.decomposition._base import TensorDecomposition
 from tensift.decomposition._sparse_tensor_pca import SparseTensorPCA
-from tensift.selection import TensorSelector
+from tensift.selection import Constraints, TensorSelector
 from tensift.sources import even_subsample
 from tensift.stpca import Scoring
 
@@ -35,6 +35,8 @@ class SelectFromDecomposition(TensorSelector):
         `tensift.selection.suggest_count` suggests.
     selection : {"geometry", "reconstruct", "top"}, default="geometry"
         The rule that selects once features have scores, as in `STPCASelector`.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -79,12 +81,14 @@ class SelectFromDecomposition(TensorSelector):
         n_features_to_select: int | float | str = 100,
         *,
         selection: str = "geometry",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
         self.selection = selection
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -11,9 +12,14 @@ from numpy.typing import NDArray
 from tensift._utils.sklearn_compat import Interval
 from tensift.rivals._greedy import GreedySelector, Picks
 from tensift.selection import (
+    Chosen,
     ColumnSubsetOrder,
+    Constraints,
+    FeatureLimits,
     SuggestedCount,
     TensorSelector,
+    choose,
+    exchangeable,
     suggest_count_by_reconstruction,
 )
 
@@ -35,6 +41,8 @@ class ColumnSubsetSelector(GreedySelector):
     swaps : int, default=0
         The largest number of exchanges after the last pick. Every selected feature in turn is
         exchanged for the one that explains most in its place, until no exchange helps.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         all its elements take part in the regression. Fibres with more than 64 elements are seen
@@ -111,16 +119,18 @@ class ColumnSubsetSelector(GreedySelector):
         n_features_to_select: int | float | str = 100,
         *,
         swaps: int = 0,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.swaps = swaps
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
     def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
-        return suggest_count_by_reconstruction(rows, mode)
+        return suggest_count_by_reconstruction(rows, mode, self._limits())
 
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
         order = ColumnSubsetOrder(values, 0)
@@ -130,3 +140,25 @@ class ColumnSubsetSelector(GreedySelector):
             order = ColumnSubsetOrder(values, 0, chosen)  # others have no score and come later
         picks = order.extend(count)
         return Picks(picks.tolist(), order.gains.tolist(), order.next_gains)
+
+    def _pick_within(
+        self, limits: FeatureLimits, values: NDArray, count: int, kept: NDArray[np.intp]
+    ) -> tuple[Picks, Chosen[Any]]:
+        found = choose(partial(ColumnSubsetOrder, values, 0), limits, count, features=kept)
+        if self.swaps:
+            constants = np.setdiff1d(found.features, kept)
+
+            def open_to(picks: NDArray[np.intp], place: int) -> NDArray[np.bool_]:
+                features = np.concatenate([kept[picks], constants])
+                return exchangeable(limits, features, place)[kept]
+
+            chosen = np.zeros(values.shape[1])
+            chosen[found.rule.exchanged(count, self.swaps, open_to)] = 1
+            make = partial(ColumnSubsetOrder, values, 0, chosen)
+            found = choose(make, limits, count, features=kept)
+        order, places = found.rule, np.searchsorted(kept, found.features)
+        features = places[np.isin(found.features, kept)]
+        return Picks(features.tolist(), order.gains.tolist(), order.next_gains), found
+
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Any:
+        return ColumnSubsetOrder(values, 0)

@@ -17,6 +17,7 @@ from tensift._utils.warnings import warn_user
 from tensift.graphs import heat_kernel_graph, laplacian
 from tensift.rivals._cpufs_updates import CPModel, CPRun
 from tensift.rivals._vectorised import VectorisedSelector
+from tensift.selection import Constraints
 
 __all__ = ["CPUFS", "CPUFSnn"]
 
@@ -62,6 +63,8 @@ class CPUFS(VectorisedSelector):
         run is repeated.
     scale : {"max"} or None, default="max"
         "max" divides the data by their largest absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -173,6 +176,7 @@ class CPUFS(VectorisedSelector):
         init: dict[str, Any] | None = None,
         step_size: float | None = None,
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         max_iter: int = 500,
@@ -192,6 +196,7 @@ class CPUFS(VectorisedSelector):
         self.init = init
         self.step_size = step_size
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.max_iter = max_iter

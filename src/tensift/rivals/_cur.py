@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tensift._utils.sklearn_compat import Interval
 from tensift._utils.stacks import squared_modulus
 from tensift._utils.warnings import warn_user
-from tensift.rivals._fibres import first_largest, orthonormal_basis
-from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import TensorSelector
+from tensift.rivals._fibres import orthonormal_basis
+from tensift.rivals._greedy import GreedySelector, PickRule
+from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["CURSelector"]
 
@@ -37,6 +37,8 @@ class CURSelector(GreedySelector):
         `tensift.selection.suggest_count` suggests.
     n_components : int or None, default=None
         The number of leading singular vectors. None: 1, as in scikit-matter.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature. Its
         leverage is the sum over its elements, and all of them are taken out.
@@ -98,16 +100,18 @@ class CURSelector(GreedySelector):
         n_features_to_select: int | float | str = 100,
         *,
         n_components: int | None = None,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.n_components = n_components
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
-        n, size, _ = values.shape
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> PickRule:
+        n = len(values)
         rows: NDArray = values.reshape(n, -1)
         if n > rows.shape[1]:
             rows = scipy.linalg.qr(rows, mode="r")[0][: rows.shape[1]]  # the same right vectors
@@ -117,43 +121,32 @@ class CURSelector(GreedySelector):
                 f"n_components={wanted} is more than the {limit} singular vectors that X has; "
                 f"{limit} is used"
             )
-        residual = _Residual(rows, size, min(wanted, limit))
-        free = np.ones(size, bool)
-        picks = Picks([], [], np.zeros(size))
-        for _ in range(count):
-            leverage = residual.leverage()
-            if not leverage.any():
-                return picks
-            best = first_largest(np.where(free, leverage, -1.0))
-            picks.features.append(best)
-            picks.gains.append(float(leverage[best]))
-            free[best] = False
-            residual.take(best)
-        return picks._replace(left=residual.leverage())
+        return _Residual(values, rows, min(wanted, limit))
 
 
-class _Residual:
+class _Residual(PickRule):
     """What is left of rows ``(n, features * width)`` once features were taken out."""
 
-    def __init__(self, rows: NDArray, size: int, n_components: int) -> None:
-        self._rows, self._size, self._n_components = rows, size, n_components
-        self._width = rows.shape[1] // size
+    def __init__(self, values: NDArray, rows: NDArray, n_components: int) -> None:
+        super().__init__(values)
+        self._rows, self._n_components = rows, n_components
+        self._width = rows.shape[1] // self.size
         self._gram = rows @ rows.conj().T
         self._least = _EXPLAINED * float(np.trace(self._gram).real)
         self._bases: list[NDArray] = []
 
-    def leverage(self) -> NDArray[np.float64]:
+    def _worth(self) -> NDArray[np.float64]:
         """Return the leverage of every feature; zeros if nothing is left."""
         values, vectors = _leading(self._gram, self._n_components)
         kept = values > max(self._least, 1e-14 * values.max())
         if not kept.any():
-            return np.zeros(self._size)
+            return np.zeros(self.size)
         right = self._rows.conj().T @ self._taken_out_of(vectors[:, kept])
         lengths = squared_modulus(right).sum(axis=0)
         sums: NDArray[np.float64] = squared_modulus(right) @ (1 / lengths)
-        return sums.reshape(self._size, self._width).sum(axis=1)
+        return sums.reshape(self.size, self._width).sum(axis=1)
 
-    def take(self, feature: int) -> None:
+    def _take(self, feature: int) -> None:
         """Take a feature out of all."""
         own = self._rows[:, feature * self._width : (feature + 1) * self._width]
         length = float(np.linalg.norm(own))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tensift.rivals._fibres import correlations, unit_columns
-from tensift.rivals._greedy import GreedySelector, Picks
+from tensift.rivals._greedy import GreedySelector, PickRule
+from tensift.selection import Constraints
 
 __all__ = ["FacilityLocationSelector"]
 
@@ -28,6 +27,8 @@ class FacilityLocationSelector(GreedySelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         features are compared element by element.
@@ -82,31 +83,61 @@ class FacilityLocationSelector(GreedySelector):
         self,
         n_features_to_select: int | float | str = 100,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
-        size, similarities = values.shape[1], _Similarities(unit_columns(values))
-        served = np.zeros(size)  # the similarity of every feature to the nearest picked one
-        picks = Picks([], [], served)
-        # Gains from earlier picks are upper bounds; of equal ones the smaller index comes first.
-        bounds = [(-gain, j, -1) for j, gain in enumerate(similarities.gains(served))]
-        heapq.heapify(bounds)
-        while len(picks.features) < count:
-            bound, best, known = heapq.heappop(bounds)
-            column = similarities.some(slice(best, best + 1))[:, 0]
-            if known < len(picks.features):
-                gain = _rounded(np.maximum(column - served, 0).sum())
-                heapq.heappush(bounds, (-gain, best, len(picks.features)))
-                continue
-            picks.features.append(best)
-            picks.gains.append(-bound / size)
-            served = np.maximum(served, column)
-        return picks._replace(left=similarities.gains(served) / size)
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> PickRule:
+        return _Gains(values, lazy=self.constraints is None)
+
+
+class _Gains(PickRule):
+    """How much nearer all features come to the picked ones.
+
+    If `lazy`, only the largest gain is exact, and the others are upper bounds: gains of earlier
+    picks. Constraints may pass over the largest one, so they need all.
+    """
+
+    tie, least = 0.0, None  # gains are rounded
+
+    def __init__(self, values: NDArray, *, lazy: bool) -> None:
+        super().__init__(values)
+        self._lazy = lazy
+        self._similarities = _Similarities(unit_columns(values))
+        self._served = np.zeros(self.size)  # similarities to the nearest picked feature
+        self._bounds = self._similarities.gains(self._served)
+        self._known_at = np.zeros(self.size, dtype=int)
+
+    def left(self) -> NDArray[np.float64]:
+        """Return what every feature would add next."""
+        return self._similarities.gains(self._served) / self.size
+
+    def merits(self) -> NDArray[np.float64]:
+        """Return gains, of which the largest is exact."""
+        if not self._lazy:
+            return super().merits()
+        while True:
+            best = int(np.argmax(self._bounds))
+            if self._known_at[best] == len(self.picked):
+                return self._bounds / self.size
+            column = self._column(best)
+            self._bounds[best] = _rounded(np.maximum(column - self._served, 0).sum())
+            self._known_at[best] = len(self.picked)
+
+    def _worth(self) -> NDArray[np.float64]:
+        return self.left()
+
+    def _take(self, feature: int) -> None:
+        self._served = np.maximum(self._served, self._column(feature))
+        self._bounds[feature] = -np.inf
+
+    def _column(self, feature: int) -> NDArray[np.float64]:
+        return self._similarities.some(slice(feature, feature + 1))[:, 0]
 
 
 class _Similarities:

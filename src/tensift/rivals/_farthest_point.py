@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.sklearn_compat import Interval
-from tensift.rivals._fibres import energies, first_largest
-from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import TensorSelector
+from tensift.rivals._fibres import energies
+from tensift.rivals._greedy import GreedySelector, PickRule, Picks
+from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["FarthestPointSelector"]
 
@@ -32,6 +32,8 @@ class FarthestPointSelector(GreedySelector):
     first : int or None, default=None
         The flat row-major index of the feature to begin with. None: the feature with the largest
         variance, which does not depend on how features are numbered. It must vary.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, with
         the values of all its elements.
@@ -92,35 +94,24 @@ class FarthestPointSelector(GreedySelector):
         n_features_to_select: int | float | str = 100,
         *,
         first: int | None = None,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.first = first
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
-        flat = values.transpose(0, 2, 1).reshape(-1, values.shape[1])
-        squares = energies(values)
-        total = squares.sum()
-        nearest = np.full(len(squares), np.inf)
-        picks = Picks([], [], squares)
-        best = first_largest(squares) if self.first is None else self._place(kept)
-        for _ in range(count):
-            picks.features.append(best)
-            picks.gains.append(float(nearest[best] / total))
-            products = (flat[:, best].conj() @ flat).real
-            distances = squares + squares[best] - 2 * products
-            distances[distances < _COPY * squares[best]] = 0
-            nearest = np.minimum(nearest, distances)
-            nearest[picks.features] = 0
-            best = first_largest(nearest)
-            if nearest[best] == 0:
-                break  # all others are copies of selected features
-        left = nearest / total
-        picks.gains[0] = picks.gains[1] if len(picks.gains) > 1 else float(left.max())
-        return picks._replace(left=left)
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> PickRule:
+        return _Distances(values, None if self.first is None else self._place(kept))
+
+    def _finished(self, picks: Picks) -> Picks:
+        gains = list(picks.gains)
+        if gains:  # the first feature has no distance
+            gains[0] = gains[1] if len(gains) > 1 else float(picks.left.max())
+        return picks._replace(gains=gains)
 
     def _place(self, kept: NDArray[np.intp]) -> int:
         """Return where the feature `first` is among those that vary."""
@@ -131,3 +122,28 @@ class FarthestPointSelector(GreedySelector):
                 "index, or None to begin with the largest variance"
             )
         return int(place[0])
+
+
+class _Distances(PickRule):
+    """The squared distance of every feature to the nearest that was picked."""
+
+    def __init__(self, values: NDArray, first: int | None) -> None:
+        super().__init__(values)
+        self._flat = values.transpose(0, 2, 1).reshape(-1, self.size)
+        self._squares = energies(values)
+        self._nearest, self._first = self._squares, first
+
+    def _worth(self) -> NDArray[np.float64]:
+        shares: NDArray[np.float64] = self._nearest / self._squares.sum()
+        if not self.picked and self._first is not None:
+            shares[self._first] += 1  # more than all others
+        return shares
+
+    def _take(self, feature: int) -> None:
+        squares = self._squares
+        products = (self._flat[:, feature].conj() @ self._flat).real
+        distances = squares + squares[feature] - 2 * products
+        distances[distances < _COPY * squares[feature]] = 0
+        nearest = np.minimum(self._nearest, distances) if len(self.picked) > 1 else distances
+        nearest[self.picked] = 0
+        self._nearest = nearest

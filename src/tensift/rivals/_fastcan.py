@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tensift._utils.sklearn_compat import Interval
 from tensift._utils.stacks import squared_modulus
 from tensift._utils.warnings import warn_user
-from tensift.rivals._fibres import first_largest, leading_components, orthonormal_basis
-from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import TensorSelector
+from tensift.rivals._fibres import leading_components, orthonormal_basis
+from tensift.rivals._greedy import GreedySelector, PickRule
+from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["FastCanSelector"]
 
@@ -35,6 +35,8 @@ class FastCanSelector(GreedySelector):
     n_components : int or None, default=None
         The number of principal components. None: as many as features are selected, at most the
         rank of the samples.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, with
         the canonical correlations of all its elements together.
@@ -95,62 +97,54 @@ class FastCanSelector(GreedySelector):
         n_features_to_select: int | float | str = 100,
         *,
         n_components: int | None = None,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.n_components = n_components
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
-        n, size, _ = values.shape
-        left = values.reshape(n, -1).copy()
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> PickRule:
+        left = values.reshape(len(values), -1).copy()
         target = leading_components(left, self.n_components or count)[0]
         if self.n_components is not None and self.n_components > target.shape[1]:
             warn_user(
                 f"n_components={self.n_components} is more than the rank of X; {target.shape[1]} "
                 "is used"
             )
-        state = _Uncorrelated(left, target, size)
-        free = np.ones(size, bool)
-        picks = Picks([], [], np.zeros(size))
-        for _ in range(count):
-            gains = np.where(free, state.gains(), 0)
-            best = first_largest(gains)
-            if gains[best] <= _DEPENDENT:
-                return picks
-            picks.features.append(best)
-            picks.gains.append(float(gains[best]))
-            free[best] = False
-            state.take(best)
-        return picks._replace(left=np.where(free, state.gains(), 0))
+        return _Uncorrelated(values, left, target)
 
 
-class _Uncorrelated:
+class _Uncorrelated(PickRule):
     """What is left of features ``(n, size * width)`` that is uncorrelated with the picked ones."""
 
-    def __init__(self, left: NDArray, target: NDArray, size: int) -> None:
-        self._left, self._target, self._size = left, target, size
-        self._width = left.shape[1] // size
+    least = _DEPENDENT
+
+    def __init__(self, values: NDArray, left: NDArray, target: NDArray) -> None:
+        super().__init__(values)
+        self._left, self._target = left, target
+        self._width = left.shape[1] // self.size
         self._products = target.conj().T @ left
         self._least = _DEPENDENT * self._lengths()
 
-    def gains(self) -> NDArray[np.float64]:
+    def _worth(self) -> NDArray[np.float64]:
         """Return the squared canonical correlations of each feature with the target."""
         lengths = self._lengths()
         varies = lengths > self._least
         if self._width == 1:
             squares = squared_modulus(self._products).sum(axis=0)
-            return np.divide(squares, lengths, out=np.zeros(self._size), where=varies)
+            return np.divide(squares, lengths, out=np.zeros(self.size), where=varies)
         left = np.where(varies, self._left, 0)
-        fibres = np.moveaxis(left.reshape(len(left), self._size, -1), 1, 0)
+        fibres = np.moveaxis(left.reshape(len(left), self.size, -1), 1, 0)
         bases, values, _ = np.linalg.svd(fibres, full_matrices=False)
         bases *= (values > 1e-6 * values.max(axis=1, keepdims=True))[:, None, :]
         gains: NDArray[np.float64] = squared_modulus(self._target.conj().T @ bases).sum(axis=(1, 2))
         return gains
 
-    def take(self, feature: int) -> None:
+    def _take(self, feature: int) -> None:
         """Take a feature out of all others."""
         own = self._left[:, feature * self._width : (feature + 1) * self._width]
         basis = orthonormal_basis(own, float(np.linalg.norm(own)))

@@ -8,7 +8,8 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from tensift.rivals._fibres import correlations, energies, unit_columns
-from tensift.rivals._greedy import GreedySelector, Picks
+from tensift.rivals._greedy import GreedySelector, PickRule, Picks
+from tensift.selection import Constraints
 
 __all__ = ["FeatureClusterSelector"]
 
@@ -26,6 +27,8 @@ class FeatureClusterSelector(GreedySelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         features are compared element by element.
@@ -55,8 +58,9 @@ class FeatureClusterSelector(GreedySelector):
     cluster is represented by the feature with the largest variance, not by the first one.
 
     If a cluster is split, the feature that represents it represents one of the two parts. So
-    selections of different sizes are nested. A fit takes ``O(n d^2)`` and memory for ``d^2 / 2``
-    numbers. Tensors may be complex.
+    selections of different sizes are nested. With constraints, features are taken by their score,
+    always the next one that constraints allow; the tree does not change. A fit takes ``O(n d^2)``
+    and memory for ``d^2 / 2`` numbers. Tensors may be complex.
 
     References
     ----------
@@ -79,14 +83,24 @@ class FeatureClusterSelector(GreedySelector):
         self,
         n_features_to_select: int | float | str = 100,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
+        features, heights = self._representatives(values)
+        return Picks(features, heights, np.zeros(len(features)))
+
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> PickRule:
+        return _Heights(values, *self._representatives(values))
+
+    def _representatives(self, values: NDArray) -> tuple[list[int], list[float]]:
+        """Return all features as clusters are split, and the heights at which they are."""
         size = values.shape[1]
         if size > _MOST:
             raise ValueError(
@@ -94,12 +108,30 @@ class FeatureClusterSelector(GreedySelector):
                 f"at most of {_MOST} features; select from fewer, for instance with feature_mode"
             )
         if size == 1:
-            return Picks([0], [1.0], np.zeros(1))
+            return [0], [1.0]
         distances = 1 - correlations(unit_columns(values), slice(None))
         np.fill_diagonal(distances, 0)
         tree = linkage(squareform(distances, checks=False), method="ward")
-        features, heights = _from_the_root(tree, energies(values))
-        return Picks(features, heights, np.zeros(size))
+        return _from_the_root(tree, energies(values))
+
+
+class _Heights(PickRule):
+    """The height in the tree below which a feature represents a cluster of its own."""
+
+    tie, least = 0.0, None
+
+    def __init__(self, values: NDArray, features: list[int], heights: list[float]) -> None:
+        super().__init__(values)
+        self._heights = np.zeros(self.size)
+        self._heights[features] = heights
+        # The feature that represents all comes before the one that the first split adds.
+        self._heights[features[0]] = np.nextafter(heights[0], np.inf)
+
+    def _worth(self) -> NDArray[np.float64]:
+        return self._heights
+
+    def _take(self, feature: int) -> None:
+        """Nothing changes: the tree is known."""
 
 
 def _from_the_root(

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from tensift._utils.sklearn_compat import Interval
 from tensift.rivals._vectorised import VectorisedSelector
+from tensift.selection import Constraints
 
 __all__ = ["LaplacianScore"]
 
@@ -41,6 +42,8 @@ class LaplacianScore(VectorisedSelector):
         the root mean square of the distances between neighbours.
     scale : {"max"} or None, default="max"
         "max" divides the data by their largest absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -97,6 +100,7 @@ class LaplacianScore(VectorisedSelector):
         n_neighbors: int = 5,
         width: float | None = None,
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
@@ -105,6 +109,7 @@ class LaplacianScore(VectorisedSelector):
         self.n_neighbors = n_neighbors
         self.width = width
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

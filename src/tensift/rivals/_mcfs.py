@@ -15,6 +15,7 @@ from tensift._utils.stacks import peak_phases
 from tensift.graphs import laplacian, smallest_eigenvectors
 from tensift.rivals._lasso_path import lasso_weights_at_count
 from tensift.rivals._vectorised import VectorisedSelector
+from tensift.selection import Constraints
 
 __all__ = ["MCFS"]
 
@@ -46,6 +47,8 @@ class MCFS(VectorisedSelector):
         the root mean square of the distances between neighbours.
     scale : {"max"} or None, default="max"
         "max" divides the data by their largest absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -115,6 +118,7 @@ class MCFS(VectorisedSelector):
         n_nonzero: int | None = None,
         width: float | None = None,
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
@@ -125,6 +129,7 @@ class MCFS(VectorisedSelector):
         self.n_nonzero = n_nonzero
         self.width = width
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 

@@ -18,6 +18,7 @@ from tensift._utils.warnings import warn_user
 from tensift.algebra import mode_product, unfold
 from tensift.moments import GramTensor
 from tensift.rivals._vectorised import VectorisedSelector
+from tensift.selection import Constraints
 from tensift.solvers import EncoderProblems, best_decoder
 
 __all__ = ["MSPCA"]
@@ -59,6 +60,8 @@ class MSPCA(VectorisedSelector):
         grows with the number of samples and with the square of their scale.
     scale : {"max"} or None, default="max"
         "max" divides the data by their largest absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -154,6 +157,7 @@ class MSPCA(VectorisedSelector):
         alpha: float = 1.0,
         beta: float = 1.0,
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         max_iter: int = 200,
@@ -165,6 +169,7 @@ class MSPCA(VectorisedSelector):
         self.alpha = alpha
         self.beta = beta
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.max_iter = max_iter

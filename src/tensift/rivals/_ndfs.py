@@ -15,6 +15,7 @@ from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift.graphs import laplacian
 from tensift.rivals._reweighting import row_norms_sum, row_weights
 from tensift.rivals._vectorised import VectorisedSelector
+from tensift.selection import Constraints
 
 __all__ = ["NDFS"]
 
@@ -57,6 +58,8 @@ class NDFS(VectorisedSelector):
         the root mean square of the distances between neighbours.
     scale : {"max"} or None, default="max"
         "max" divides the data by their largest absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -159,6 +162,7 @@ class NDFS(VectorisedSelector):
         gamma: float = 1e8,
         width: float | None = None,
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         max_iter: int = 300,
@@ -175,6 +179,7 @@ class NDFS(VectorisedSelector):
         self.gamma = gamma
         self.width = width
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.max_iter = max_iter

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift.rivals._counted import CountedSelector
 from tensift.rivals._nlgms_solver import RowSparse, go_start, random_start, solve_nlgms
+from tensift.selection import Constraints
 
 __all__ = ["NLGMS"]
 
@@ -51,6 +52,8 @@ class NLGMS(CountedSelector):
         "features" scales every feature to [0, 1]. The authors make this part of the method:
         without it, features that vary little are selected. "max" divides the data by their largest
         absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -160,6 +163,7 @@ class NLGMS(CountedSelector):
         lambda2: float = 100.0,
         n_neighbors: int = 5,
         scale: str | None = "features",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         variant: str = "intended",
@@ -177,6 +181,7 @@ class NLGMS(CountedSelector):
         self.lambda2 = lambda2
         self.n_neighbors = n_neighbors
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.variant = variant

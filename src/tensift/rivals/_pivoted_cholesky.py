@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,17 @@ from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.stacks import squared_modulus
 from tensift.rivals._spread import spread_of_elements
-from tensift.selection import Selection, TensorSelector, rank_features, suggest_count
+from tensift.selection import (
+    Constraints,
+    FreeChoice,
+    Selection,
+    TensorSelector,
+    choose,
+    limited_selection,
+    pick_greedily,
+    rank_features,
+    suggest_count,
+)
 from tensift.sources import even_subsample
 
 __all__ = ["PivotedCholeskySelector"]
@@ -29,6 +40,8 @@ class PivotedCholeskySelector(TensorSelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, which
         explains others element by element.
@@ -84,10 +97,12 @@ class PivotedCholeskySelector(TensorSelector):
         self,
         n_features_to_select: int | float | str = 100,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
@@ -109,12 +124,22 @@ class PivotedCholeskySelector(TensorSelector):
         spread, samples = spread_of_elements(self, X)
         mode = self._mode_of_features()
         pivots = _Pivots(samples, mode, pool_elements(spread, mode))
-        rows = even_subsample(samples)
-        suggested = suggest_count(rows, mode) if self.n_features_to_select == "auto" else None
-        pivots.extend(self._checked_count(pivots.size, suggested))
-        ties = pool_elements(spread, mode)
+        rows, limits = even_subsample(samples), self._limits()
+        suggested = None
+        if self.n_features_to_select == "auto":
+            suggested = suggest_count(rows, mode, limits)
+        count, ties = self._checked_count(pivots.size, suggested), pool_elements(spread, mode)
+        if limits is None:
+            pivots.extend(count)
+            order = rank_features(pivots.scores(), ties.ravel())
+            selection = Selection(order, suggested=suggested)
+        else:
+            ranks = np.argsort(rank_features(ties))
+            chosen = choose(lambda: copy(pivots), limits, count, ranks=ranks)
+            pivots = chosen.rule
+            selection = limited_selection(chosen, count, suggested, None, like=spread)
         self.scores_, self._scored_mode = pivots.scores().reshape(ties.shape), mode
-        self._keep_selection(Selection(rank_features(self.scores_, ties), suggested=suggested))
+        self._keep_selection(selection)
         return self
 
 
@@ -142,20 +167,39 @@ class _Pivots:
         self._factor = np.empty((self.size, 0), kind)
         self._found: dict[int, float] = {}
 
+    tie, baseline = 0.0, 0.0  # merits are gains
+
     def extend(self, count: int) -> None:
         """Find pivots until there are `count` of them, or nothing is left."""
-        while len(self._found) < count:
-            left = np.where(self._left > self._least, self._left, 0.0)
-            left[list(self._found)] = 0
-            feature = int(np.argmax(left))
-            if left[feature] == 0:
-                break
-            self._found[feature] = pivot = float(left[feature])
-            covariances = self._columns.conj().T @ self._columns[:, feature]
-            covariances -= self._factor @ self._factor[feature].conj()
-            column = covariances / np.sqrt(pivot)
-            self._factor = np.column_stack([self._factor, column])
-            self._left = np.maximum(self._left - squared_modulus(column), 0)
+        everything = np.ones(self.size, dtype=bool)
+        pick_greedily(self, FreeChoice([everything], [self.size], self.tie, 0.0), count)
+
+    def merits(self) -> NDArray[np.float64]:
+        """Return the unexplained variance of every feature."""
+        return np.where(self._left > self._least, self._left, 0.0)
+
+    def take(self, pick: NDArray[np.intp]) -> None:
+        """Take a feature as a pivot; `pick` is an array of its index."""
+        feature = int(pick[0])
+        pivot = float(self.merits()[feature])
+        self._found = {**self._found, feature: pivot}
+        if pivot == 0:
+            return
+        covariances = self._columns.conj().T @ self._columns[:, feature]
+        covariances -= self._factor @ self._factor[feature].conj()
+        column = covariances / np.sqrt(pivot)
+        self._factor = np.column_stack([self._factor, column])
+        self._left = np.maximum(self._left - squared_modulus(column), 0)
+
+    @property
+    def tiers(self) -> NDArray[np.intp]:
+        """All features are alike."""
+        return np.zeros(self.size, dtype=int)
+
+    @property
+    def objective(self) -> float:
+        """The sum of the pivots."""
+        return float(sum(self._found.values()))
 
     def scores(self) -> NDArray[np.float64]:
         """Return the unexplained variance of every feature when it was selected, or now."""

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift._utils.stacks import squared_modulus
-from tensift.rivals._fibres import first_largest, leading_components, orthonormal_basis
-from tensift.rivals._greedy import GreedySelector, Picks
-from tensift.selection import TensorSelector
+from tensift.rivals._fibres import leading_components, orthonormal_basis
+from tensift.rivals._greedy import GreedySelector, PickRule
+from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["QRSensorSelector"]
 
@@ -37,6 +37,8 @@ class QRSensorSelector(GreedySelector):
     n_basis_modes : int or None, default=None
         The number of modes, for "svd". None: as many as elements are selected. More than the rank
         of the samples count as the rank.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature. The
         one with the largest sum of squares is picked, and all its columns are taken out.
@@ -104,39 +106,46 @@ class QRSensorSelector(GreedySelector):
         *,
         basis: str = "svd",
         n_basis_modes: int | None = None,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.basis = basis
         self.n_basis_modes = n_basis_modes
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
+    def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> PickRule:
         n, size, width = values.shape
         columns = values.reshape(n, -1)
         if self.basis == "svd":
             columns = leading_components(columns, self.n_basis_modes or count * width)[1]
-        return _pivots(columns.reshape(len(columns), size, width), count)
+        return _Pivots(values, columns.reshape(len(columns), size, width))
 
 
-def _pivots(columns: NDArray, count: int) -> Picks:
+class _Pivots(PickRule):
     """Pivots of a QR factorisation; a pivot is a block of columns of ``(r, features, width)``."""
-    r, size, width = columns.shape
-    left = columns.reshape(r, -1).copy()
-    lengths = squared_modulus(columns).sum(axis=(0, 2))
-    least, total = _EXPLAINED * lengths, lengths.sum()
-    picks = Picks([], [], lengths)
-    for _ in range(count):
-        best = first_largest(np.where(lengths > least, lengths, 0))
-        if lengths[best] <= least[best]:
-            break
-        picks.features.append(best)
-        picks.gains.append(float(lengths[best] / total))
-        own = left[:, best * width : (best + 1) * width]
-        basis = orthonormal_basis(own, float(np.sqrt(lengths[best])))
+
+    def __init__(self, values: NDArray, columns: NDArray) -> None:
+        super().__init__(values)
+        self._rank, _, self._width = columns.shape
+        self._columns = columns.reshape(self._rank, -1).copy()
+        self._lengths = squared_modulus(columns).sum(axis=(0, 2))
+        self._least, self._total = _EXPLAINED * self._lengths, self._lengths.sum()
+
+    def _worth(self) -> NDArray[np.float64]:
+        worth: NDArray[np.float64] = (
+            np.where(self._lengths > self._least, self._lengths, 0) / self._total
+        )
+        return worth
+
+    def _take(self, feature: int) -> None:
+        left, width = self._columns, self._width
+        own = left[:, feature * width : (feature + 1) * width]
+        basis = orthonormal_basis(own, float(np.sqrt(self._lengths[feature])))
         left -= basis @ (basis.conj().T @ left)
-        left[:, best * width : (best + 1) * width] = 0
-        lengths = squared_modulus(left).reshape(r, size, width).sum(axis=(0, 2))
-    return picks._replace(left=np.where(lengths > least, lengths, 0) / total)
+        left[:, feature * width : (feature + 1) * width] = 0
+        squares = squared_modulus(left).reshape(self._rank, self.size, width)
+        self._lengths = squares.sum(axis=(0, 2))

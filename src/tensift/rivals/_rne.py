@@ -14,6 +14,7 @@ from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift.graphs import nearest_neighbors
 from tensift.rivals._counted import CountedSelector
 from tensift.rivals._rne_embedding import embed, fast_sweeps, paper_sweeps
+from tensift.selection import Constraints
 
 __all__ = ["RNE", "local_weights"]
 
@@ -55,6 +56,8 @@ class RNE(CountedSelector):
     scale : {"max", "samples"} or None, default="max"
         "max" divides the data by their largest absolute value. "samples" scales every sample to
         norm 1, as in the authors' demonstration. None leaves the data as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -161,6 +164,7 @@ class RNE(CountedSelector):
         n_neighbors: int = 5,
         alpha: float = 1e3,
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         variant: str = "intended",
@@ -177,6 +181,7 @@ class RNE(CountedSelector):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.variant = variant

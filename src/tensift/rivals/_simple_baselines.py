@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift.rivals._spread import spread_of_elements
-from tensift.selection import TensorSelector, rank_features
+from tensift.selection import Constraints, FixedMerits, TensorSelector, choose, rank_features
 from tensift.sources import even_subsample
 
 __all__ = ["AllFeatures", "RandomSelector", "VarianceSelector"]
@@ -25,6 +25,9 @@ class AllFeatures(TensorSelector):
     ----------
     n_features_to_select : int, float, "auto" or None, default=None
         Ignored. It exists so that this selector can replace any other.
+    constraints : Constraints or None, default=None
+        Features to leave out (`exclude`), or to put first (`include`). There is no choice to make
+        here, so all other constraints raise an error.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature.
     feature_shape : tuple of int or None, default=None
@@ -74,10 +77,12 @@ class AllFeatures(TensorSelector):
         self,
         n_features_to_select: int | float | str | None = None,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
@@ -101,7 +106,7 @@ class AllFeatures(TensorSelector):
         return self
 
     def _n_selected(self, total: int) -> int:
-        return total
+        return vars(self).get("n_features_", total)
 
     def _set_feature_scores(
         self, scores: NDArray, ties: Sequence[NDArray], rows: Any = None
@@ -110,6 +115,23 @@ class AllFeatures(TensorSelector):
         self.scores_ = scores
         self.order_ = rank_features(scores)
         self.n_features_ = len(self.order_)
+        limits = self._limits()
+        if limits is None:
+            return
+        others = [
+            name
+            for name in ("budget", "min_distance", "at_least", "at_most", "together")
+            if getattr(limits.constraints, name) is not None
+        ]
+        if others:
+            raise ValueError(
+                f"AllFeatures keeps all features that are not excluded, so its constraints cannot "
+                f"have {', '.join(others)}; use another selector"
+            )
+        ranks = np.argsort(self.order_)
+        free = limits.size - limits.excluded.size
+        chosen = choose(lambda: FixedMerits(scores), limits, free, ranks=ranks)
+        self.order_, self.n_features_ = chosen.order, chosen.count
 
 
 class VarianceSelector(TensorSelector):
@@ -123,6 +145,8 @@ class VarianceSelector(TensorSelector):
     selection : {"top", "geometry", "reconstruct"}, default="top"
         "top" keeps the features with the largest scores. "geometry" keeps samples recognisable,
         and "reconstruct" predicts the other features; both avoid features that repeat each other.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements, that is, its part of the total variance.
@@ -173,11 +197,13 @@ class VarianceSelector(TensorSelector):
         n_features_to_select: int | float | str = 100,
         *,
         selection: str = "top",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.selection = selection
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
@@ -209,6 +235,8 @@ class RandomSelector(TensorSelector):
     n_features_to_select : int, float in (0, 1) or "auto", default=100
         How many features to keep, or which share of them. "auto" keeps the number that
         `tensift.selection.suggest_count` suggests.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature.
     feature_shape : tuple of int or None, default=None
@@ -260,11 +288,13 @@ class RandomSelector(TensorSelector):
         self,
         n_features_to_select: int | float | str = 100,
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.random_state = random_state

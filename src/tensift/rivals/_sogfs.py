@@ -20,6 +20,7 @@ from tensift.graphs import (
 )
 from tensift.rivals._sogfs_projections import SmoothProjections
 from tensift.rivals._vectorised import VectorisedSelector
+from tensift.selection import Constraints
 
 __all__ = ["SOGFS"]
 
@@ -64,6 +65,8 @@ class SOGFS(VectorisedSelector):
     scale : {"max"} or None, default="max"
         Divide the data by their largest absolute value, or leave them. Features are divided by
         their norms in any case, so this changes rounding only.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -169,6 +172,7 @@ class SOGFS(VectorisedSelector):
         gamma: float = 0.01,
         variant: str = "intended",
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         max_iter: int = 50,
@@ -183,6 +187,7 @@ class SOGFS(VectorisedSelector):
         self.gamma = gamma
         self.variant = variant
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.max_iter = max_iter

@@ -13,6 +13,7 @@ from tensift._utils.warnings import warn_user
 from tensift.rivals._extreme_eigenvectors import DiagonalAndGram
 from tensift.rivals._reweighting import row_norms_sum, row_weights
 from tensift.rivals._vectorised import VectorisedSelector
+from tensift.selection import Constraints
 
 __all__ = ["SPCAFS"]
 
@@ -48,6 +49,8 @@ class SPCAFS(VectorisedSelector):
         The power. A smaller power leaves fewer rows. The authors' program uses 1.
     scale : {"max"} or None, default="max"
         "max" divides the data by their largest absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -137,6 +140,7 @@ class SPCAFS(VectorisedSelector):
         gamma: float = 1.0,
         p: float = 1.0,
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         max_iter: int = 50,
@@ -148,6 +152,7 @@ class SPCAFS(VectorisedSelector):
         self.gamma = gamma
         self.p = p
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.max_iter = max_iter

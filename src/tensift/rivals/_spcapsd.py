@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.moments import Orientation
+from tensift.selection import Constraints
 from tensift.solvers import ExactSolver, PaperSolver
 from tensift.stpca import STPCASelector
 
@@ -47,6 +48,8 @@ class SPCAPSD(STPCASelector):
         came. Pass an object to change the settings, for example ``PaperSolver(max_iter=500)``.
     scale : {"max"} or None, default="max"
         "max" divides the data by their largest absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -132,6 +135,7 @@ class SPCAPSD(STPCASelector):
         penalty_units: str = "absolute",
         solver: str | ExactSolver | PaperSolver = "paper",
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         verbose: bool | int = False,
@@ -144,6 +148,7 @@ class SPCAPSD(STPCASelector):
             penalty_units=penalty_units,
             solver=solver,
             scale=scale,
+            constraints=constraints,
             feature_mode=feature_mode,
             feature_shape=feature_shape,
             verbose=verbose,

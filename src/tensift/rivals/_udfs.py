@@ -13,6 +13,7 @@ from tensift.graphs import nearest_neighbors
 from tensift.rivals._local_scatter import LocalScatter
 from tensift.rivals._reweighting import mean_row_weights, row_norms_sum, row_weights
 from tensift.rivals._vectorised import VectorisedSelector
+from tensift.selection import Constraints
 
 __all__ = ["UDFS"]
 
@@ -51,6 +52,8 @@ class UDFS(VectorisedSelector):
         squared distances between neighbours, the more distant neighbours count.
     scale : {"max"} or None, default="max"
         "max" divides the data by their largest absolute value; None leaves them as they are.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature, and
         its score is the sum over its elements.
@@ -135,6 +138,7 @@ class UDFS(VectorisedSelector):
         gamma: float = 0.1,
         lam: float = 1.0,
         scale: str | None = "max",
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         max_iter: int = 200,
@@ -147,6 +151,7 @@ class UDFS(VectorisedSelector):
         self.gamma = gamma
         self.lam = lam
         self.scale = scale
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.max_iter = max_iter

@@ -104,7 +104,7 @@ class VectorisedSelector(TensorSelector):
             )
         mode = self._mode_of_features()
         total = self.n_features_in_ if mode is None else self.feature_shape_[mode]
-        return min(self._n_selected(total) * (self.n_features_in_ // total), limit)
+        return min(self._count(total, None) * (self.n_features_in_ // total), limit)
 
     def _varying(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return the mask of the columns that vary by more than rounding errors."""

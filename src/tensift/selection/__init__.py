@@ -2,20 +2,32 @@
 
 from tensift.selection._base import TensorSelector
 from tensift.selection._column_subsets import ColumnSubsetOrder
+from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount, suggest_count
 from tensift.selection._count_by_reconstruction import suggest_count_by_reconstruction
 from tensift.selection._geometry_selector import GeometrySelector
+from tensift.selection._greedy import Chosen, FixedMerits, FreeChoice, choose, pick_greedily
+from tensift.selection._limits import FeatureLimits, exchangeable
 from tensift.selection._neighbours import whitened_components
 from tensift.selection._order import rank_features
-from tensift.selection._rules import RULES, Selection
+from tensift.selection._rules import RULES, Selection, limited_selection
 
 __all__ = [
     "RULES",
+    "Chosen",
     "ColumnSubsetOrder",
+    "Constraints",
+    "FeatureLimits",
+    "FixedMerits",
+    "FreeChoice",
     "GeometrySelector",
     "Selection",
     "SuggestedCount",
     "TensorSelector",
+    "choose",
+    "exchangeable",
+    "limited_selection",
+    "pick_greedily",
     "rank_features",
     "suggest_count",
     "suggest_count_by_reconstruction",

@@ -37,9 +37,11 @@ from tensift.moments import (
     lazy_source,
     n_axes,
 )
+from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
-from tensift.selection._rules import RULES, Selection, select_features
+from tensift.selection._limits import FeatureLimits
+from tensift.selection._rules import RULES, KeptUnderConstraints, Selection, select_features
 
 __all__ = ["TensorSelector"]
 
@@ -54,7 +56,8 @@ class TensorSelector(SelectorMixin, TensorEstimator):
     A subclass has the parameters ``n_features_to_select``, ``feature_mode`` and ``feature_shape``
     and calls `_set_scores` at the end of its ``fit``. If it also passes samples, it can have the
     parameter ``selection``, the rule that selects once features have scores: "geometry",
-    "reconstruct" or "top". It can then also choose the number of features ("auto").
+    "reconstruct" or "top". It can then also choose the number of features ("auto"). With the
+    parameter ``constraints`` a selection respects them (`Constraints`).
 
     Examples
     --------
@@ -87,15 +90,18 @@ class TensorSelector(SelectorMixin, TensorEstimator):
             StrOptions({"auto"}),
         ],
         "selection": [StrOptions(set(RULES))],
+        "constraints": [None, Constraints],
         "feature_mode": [None, Integral],
     }
 
     n_features_to_select: Any  # a number, a share, or "auto"
     selection: str = "top"  # for subclasses without this parameter
+    constraints: Constraints | None = None  # likewise
     feature_mode: int | None
     selection_curve_: Any
     suggested_count_: SuggestedCount
     _scored_mode: int | None
+    _limited: KeptUnderConstraints
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -154,6 +160,7 @@ class TensorSelector(SelectorMixin, TensorEstimator):
             self._scored_mode,
             partial(self._checked_count, total),
             suggest=wanted == "auto",
+            limits=self._limits(),
         )
         self._keep_selection(selected)
 
@@ -161,15 +168,32 @@ class TensorSelector(SelectorMixin, TensorEstimator):
         """Store an order of features and how many of them are kept."""
         self.__dict__.pop("selection_curve_", None)
         self.__dict__.pop("suggested_count_", None)
+        self.__dict__.pop("_limited", None)
         self.order_ = selected.order
         if selected.suggested is not None:
             self.suggested_count_ = selected.suggested
         if selected.curve is not None:
             self.selection_curve_ = selected.curve
+        if selected.limited is not None:
+            self._limited = selected.limited
         self.n_features_ = self._n_selected(selected.order.shape[0])
 
     def _n_selected(self, total: int) -> int:
-        return self._count(total, vars(self).get("suggested_count_"))
+        count = self._count(total, vars(self).get("suggested_count_"))
+        limited = vars(self).get("_limited")
+        return count if limited is None else limited.of(count)
+
+    def _limits(self) -> FeatureLimits | None:
+        """Resolve `constraints` against the features of the samples."""
+        if self.constraints is None:
+            return None
+        mode, shape = self._mode_of_features(), self.feature_shape_
+        if mode is not None:
+            return self.constraints.resolve((shape[mode],))
+        names = vars(self).get("feature_names_in_")
+        if names is None and self._rows_in:
+            names = [f"x{j}" for j in range(math.prod(shape))]
+        return self.constraints.resolve(shape, names)
 
     def _checked_count(self, total: int, suggested: SuggestedCount | None) -> int:
         """Return how many features to select; warn if there are fewer."""

@@ -40,6 +40,7 @@ Machine Learning Research 9, 2008 (delta as the noise of a sensor).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ from tensift._utils.namespace import (
 )
 from tensift._utils.stacks import adjoint, squared_modulus
 from tensift.selection._fibres import Fibres
+from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._order import rank_features
 
 __all__ = ["ColumnSubsetOrder", "Step"]
@@ -91,6 +93,8 @@ class ColumnSubsetOrder:
         The number of features that vary enough to be picked before all others are.
     fibres : Fibres
         How samples become centred features.
+    tiers : array of int
+        Features with smaller numbers are picked first: 0 have a score, 1 have none, 2 hardly vary.
 
     Notes
     -----
@@ -112,6 +116,8 @@ class ColumnSubsetOrder:
     ((2,), array([0.761, 1.   ]))
     """
 
+    baseline = 0.0  # merits are gains
+
     def __init__(self, rows: Any, feature_mode: int | None, scores: Any = None) -> None:
         self.fibres = Fibres(rows, feature_mode)
         values = self.fibres.of(rows)
@@ -123,51 +129,69 @@ class ColumnSubsetOrder:
         self._weights, scored = _weights(scores, self.fibres.deviation)
         # Tiers are picked one after another: 0 have a score, 1 have none, 2 hardly vary.
         tiers = xp.astype(~scored, xp.int32)
-        self._tiers = xp.where(varies, tiers, xp.full_like(tiers, 2))
-        self._ends = [_count(self._tiers <= tier) for tier in range(3)]
+        self.tiers = xp.where(varies, tiers, xp.full_like(tiers, 2))
+        self._ends = [_count(self.tiers <= tier) for tier in range(3)]
         energy = self.fibres.energy
         self._total = xp.where(energy > 0, energy, xp.ones_like(energy))
         self._regression = _Regression(values, _RIDGE * self.fibres.mean_energy)
         self._index = xp.arange(self.size, device=device_of(values))
         self._picked: list[Any] = []
         self._gains: list[Any] = []
+        self._known: Any = None  # the gains, until the next feature is taken
         self._span = _Span(self._regression.gram)
         self._explained: list[Any] = []
+        self.tie = _TIE[self._precision]
+        self._choice = FreeChoice([self.tiers == tier for tier in range(3)], self._ends, self.tie)
 
     def extend(self, count: int) -> Any:
         """The first `count` features, or all if there are fewer."""
         count = min(count, self.size)
-        while len(self._picked) < count:
-            self.advance()
+        pick_greedily(self, self._choice, count)
         picks = [self._index[:0], *self._picked[:count]]
         return namespace_of(self._index).concat(picks)
 
     def advance(self) -> Step:
         """Pick one feature more, and tell how it changed the regression."""
-        xp = namespace_of(self._index)
-        tier = next(i for i, end in enumerate(self._ends) if len(self._picked) < end)
-        gains = self.next_gains
-        merits = xp.where(self._tiers == tier, self._weights * gains, -xp.ones_like(gains))
-        # Rounding must not decide between equal gains, so the first one of all that are near wins.
-        near = merits >= (1 - _TIE[self._precision]) * xp.max(merits)
-        pick = xp.reshape(xp.argmax(xp.astype(near, xp.int32)), (1,))
-        self._tiers = xp.where(self._index == pick, xp.full_like(self._tiers, 3), self._tiers)
+        picks = self._choice.next(self)
+        assert picks is not None
+        return self.take(picks[0])
+
+    def merits(self) -> Any:
+        """The weighted share of the variance that each of all features would add next."""
+        if self._known is None:
+            self._known = self.next_gains
+        return self._weights * self._known
+
+    def take(self, pick: Any) -> Step:
+        """Take a feature in, and tell how it changed the regression; `pick` is its index."""
+        gains = self.next_gains if self._known is None else self._known
         self._picked.append(pick)
-        self._gains.append(xp.take(gains, pick))
+        self._gains.append(namespace_of(gains).take(gains, pick))
+        self._known = None
         return self._regression.take(pick)
 
-    def exchanged(self, count: int, most: int) -> Any:
+    def take_feature(self, feature: int) -> Step:
+        """Take a feature in by its index on the host, as `take` does."""
+        return self.take(self._index[feature : feature + 1])
+
+    def exchanged(
+        self, count: int, most: int, open_to: Callable[[Any, int], Any] | None = None
+    ) -> Any:
         """The first `count` features after exchanges of one for another that explain more.
 
         Every pick in turn is taken out, and the feature that then adds most takes its place,
         until a whole round changes nothing or `most` exchanges were made. The result is a set:
-        it is not nested for other counts. Use a new object afterwards.
+        it is not nested for other counts. Use a new object afterwards. If features were taken in
+        under constraints, `open_to` returns the features that may take the place of a pick.
         """
-        self.extend(count)
+        if open_to is None:
+            self.extend(count)
         picks = self._picked[:count]
         xp = namespace_of(self._index)
         done, unchanged, place = 0, 0, 0
-        free = self._tiers < 2  # of those not picked; features that hardly vary stay out
+        free = self.tiers < 2  # of those not picked; features that hardly vary stay out
+        for pick in self._picked:
+            free = free & (self._index != pick)
         for pick in self._picked[count:]:
             self._regression.drop(pick)
             free = free | (self._index == pick)
@@ -175,7 +199,8 @@ class ColumnSubsetOrder:
             old = picks[place]
             self._regression.drop(old)
             merits = self._weights * self.next_gains
-            merits = xp.where(free | (self._index == old), merits, -xp.ones_like(merits))
+            can = free if open_to is None else free & open_to(xp.concat(picks), place)
+            merits = xp.where(can | (self._index == old), merits, -xp.ones_like(merits))
             new = xp.reshape(xp.argmax(merits), (1,))
             better = xp.take(merits, new) > (1 + _TIE[self._precision]) * xp.take(merits, old)
             if bool(better[0]):
@@ -191,7 +216,8 @@ class ColumnSubsetOrder:
     def ranking(self) -> Any:
         """All features: those picked, then the others by what they would add next."""
         xp = namespace_of(self._index)
-        others = rank_features(-self._tiers, [self._weights * self.next_gains])
+        tiers = xp.where(self._choice.is_left, self.tiers, xp.full_like(self.tiers, 3))
+        others = rank_features(-tiers, [self._weights * self.next_gains])
         return xp.concat([*self._picked, others[: self.size - len(self._picked)]])
 
     @property
@@ -206,6 +232,18 @@ class ColumnSubsetOrder:
         if not self._explained:
             return xp.zeros_like(self._weights)[:0]
         return xp.clip(xp.cumulative_sum(xp.stack(self._explained)) / self._total, max=1.0)
+
+    def curve_of(self, features: Any) -> Any:
+        """The curve of features that were taken in from outside, in this order."""
+        return self.curve
+
+    @property
+    def objective(self) -> Any:
+        """The sum of the weighted gains of the picks."""
+        xp = namespace_of(self._weights)
+        if not self._picked:
+            return xp.zeros_like(self._total)
+        return xp.sum(xp.take(self._weights, xp.concat(self._picked)) * xp.concat(self._gains))
 
     @property
     def gains(self) -> Any:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import is_device_array, to_numpy
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._geometry import Geometry, GeometryOrder, indices_like
+from tensift.selection._limited_count import LimitedOrders, limited_orders
+from tensift.selection._limits import FeatureLimits
+
+if TYPE_CHECKING:
+    from tensift.selection._constraints import Constraints
 
 __all__ = ["SuggestedCount", "count_by_alignment", "suggest_count"]
 
@@ -63,7 +69,11 @@ class SuggestedCount:
     n_features: int
 
 
-def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
+def suggest_count(
+    rows: Any,
+    feature_mode: int | None = None,
+    constraints: Constraints | FeatureLimits | None = None,
+) -> SuggestedCount:
     """Suggest how many features to keep, from samples alone.
 
     Features are chosen on one half of the samples by how well they keep the similarities of
@@ -77,6 +87,9 @@ def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
         Samples, real or complex.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is one.
+    constraints : Constraints or None, default=None
+        What selections must respect. Both halves choose under them, and only numbers of features
+        that they allow are suggested. What `Constraints.resolve` returns will do too.
 
     Returns
     -------
@@ -98,10 +111,23 @@ def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
     """
     refuse_masked(rows, "rows")
     samples = rows if is_device_array(rows) else np.asarray(rows)
-    return count_by_alignment(samples, feature_mode, Geometry(samples, feature_mode))
+    limits = resolved_for(samples, feature_mode, constraints)
+    return count_by_alignment(samples, feature_mode, Geometry(samples, feature_mode), limits)
 
 
-def count_by_alignment(rows: Any, feature_mode: int | None, whole: Geometry) -> SuggestedCount:
+def resolved_for(
+    rows: Any, feature_mode: int | None, constraints: Constraints | FeatureLimits | None
+) -> FeatureLimits | None:
+    """Resolve constraints against the features of samples, unless they are already."""
+    if constraints is None or isinstance(constraints, FeatureLimits):
+        return constraints
+    shape = tuple(rows.shape[1:])
+    return constraints.resolve(shape if feature_mode is None else (shape[feature_mode],))
+
+
+def count_by_alignment(
+    rows: Any, feature_mode: int | None, whole: Geometry, limits: FeatureLimits | None = None
+) -> SuggestedCount:
     """Return what `suggest_count` does, if the geometry of all samples is already known."""
     n_structured = whole.n_structured
     if n_structured == 0:
@@ -109,23 +135,42 @@ def count_by_alignment(rows: Any, feature_mode: int | None, whole: Geometry) -> 
             "no structure: on no feature do similar samples agree more than noise would, so no "
             "number of features is better than another"
         )
+        count = 1
+        if limits is not None:
+            count = int(_limited([(whole, whole)], limits, 1).counts[0])
+            reason += f"; constraints leave no number below {count}" * (count > 1)
         empty = np.zeros(0)
-        return SuggestedCount(1, reason, "alignment", empty, empty, 0, whole.n_features)
+        return SuggestedCount(count, reason, "alignment", empty, empty, 0, whole.n_features)
     most = min(n_structured, _MOST)
     pairs = [(whole, whole)]
     if rows.shape[0] >= _FEWEST_SAMPLES:
         halves = [Geometry(rows[start::2, ...], feature_mode) for start in (0, 1)]
         pairs = [(halves[0], halves[1]), (halves[1], halves[0])]
+    if limits is None:
+        orders = [GeometryOrder(chooser).extend(most) for chooser, _ in pairs]
+    else:
+        limited = _limited(pairs, limits, most)
+        orders = [indices_like(rows, order) for order in limited.orders]
     curves = [
-        np.asarray(to_numpy(judge.alignment(GeometryOrder(chooser).extend(most))), float)
-        for chooser, judge in pairs
+        np.asarray(to_numpy(judge.alignment(order)), float)
+        for order, (_, judge) in zip(orders, pairs, strict=True)
     ]
     mean = np.mean(curves, axis=0)
-    count = int(np.argmax(mean >= _SHARE * mean.max())) + 1
+    count, remark = int(np.argmax(mean >= _SHARE * mean.max())) + 1, ""
+    if limits is not None:
+        count, remark = limited.count(mean, _SHARE)
     reason = (
         f"the first {count} of {whole.n_features} features keep {100 * _SHARE:.0f}% of what any "
         f"number of them keeps of the similarities between samples (alignment "
-        f"{mean[count - 1]:.2f} on samples they were not chosen on)"
+        f"{mean[count - 1]:.2f} on samples they were not chosen on){remark}"
     )
     spread = np.ptp(curves, axis=0) / 2
     return SuggestedCount(count, reason, "alignment", mean, spread, n_structured, whole.n_features)
+
+
+def _limited(
+    pairs: list[tuple[Geometry, Geometry]], limits: FeatureLimits, wanted: int
+) -> LimitedOrders:
+    """Choose under constraints by the first geometry of every pair."""
+    rules = [(partial(GeometryOrder, chooser), chooser.kept) for chooser, _ in pairs]
+    return limited_orders(rules, limits, wanted)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,15 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import namespace_of, to_numpy
 from tensift._utils.stacks import adjoint, squared_modulus
 from tensift.selection._column_subsets import ColumnSubsetOrder, Step
-from tensift.selection._count import SuggestedCount
+from tensift.selection._count import SuggestedCount, resolved_for
 from tensift.selection._fibres import Fibres
+from tensift.selection._limited_count import LimitedOrders, limited_orders
+from tensift.selection._limits import FeatureLimits
 
-__all__ = ["suggest_count_by_reconstruction"]
+if TYPE_CHECKING:
+    from tensift.selection._constraints import Constraints
+
+__all__ = ["count_by_reconstruction", "suggest_count_by_reconstruction"]
 
 _SHARE = 0.98  # of the largest R²
 _ENOUGH = 0.999  # an R² that can hardly grow
@@ -22,7 +28,11 @@ _BLOCK = 16  # features between two looks at whether to go on
 _FEWEST_SAMPLES = 16  # fewer are not split in halves
 
 
-def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
+def suggest_count_by_reconstruction(
+    rows: Any,
+    feature_mode: int | None = None,
+    constraints: Constraints | FeatureLimits | None = None,
+) -> SuggestedCount:
     """Suggest how many features to keep in order to predict all others.
 
     Features are chosen on one half of the samples (`ColumnSubsetOrder`). Ridge regression on the
@@ -36,6 +46,8 @@ def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) 
         Samples, real or complex.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is one.
+    constraints : Constraints or None, default=None
+        What selections must respect, as in `suggest_count`.
 
     Returns
     -------
@@ -60,24 +72,44 @@ def suggest_count_by_reconstruction(rows: Any, feature_mode: int | None = None) 
     >>> suggest_count_by_reconstruction(X).count
     3
     """
+    limits = resolved_for(rows, feature_mode, constraints)
+    return count_by_reconstruction(rows, feature_mode, limits)
+
+
+def count_by_reconstruction(
+    rows: Any, feature_mode: int | None, limits: FeatureLimits | None = None
+) -> SuggestedCount:
+    """Return what `suggest_count_by_reconstruction` does, under constraints that were resolved."""
     size, n_varying = _count_features(rows, feature_mode)
     most = min(n_varying, _MOST)
+    few = rows.shape[0] < _FEWEST_SAMPLES
+    halves = [rows] if few or most == 0 else [rows[0::2, ...], rows[1::2, ...]]
+    limited = None
+    if limits is not None:
+        rules = [(partial(ColumnSubsetOrder, half, feature_mode), None) for half in halves]
+        limited = limited_orders(rules, limits, most)
     if most == 0:
         reason = "no feature varies between samples, so there is nothing to predict"
-        return SuggestedCount(1, reason, "R²", np.zeros(0), np.zeros(0), 0, size)
-    if rows.shape[0] < _FEWEST_SAMPLES:
+        count = 1 if limited is None else int(limited.counts[0])
+        return SuggestedCount(count, reason, "R²", np.zeros(0), np.zeros(0), 0, size)
+    if few:
         whole = ColumnSubsetOrder(rows, feature_mode)
-        whole.extend(most)
+        if limited is None:
+            whole.extend(most)
+        else:
+            _take_all(whole, limited.orders[0])
         curves = np.asarray(to_numpy(whole.curve))[None, :]
         seen = "on the samples that they were chosen on"
     else:
-        curves = _held_out(rows[0::2, ...], rows[1::2, ...], feature_mode, most)
+        curves = _held_out(halves[0], halves[1], feature_mode, most, limited)
         seen = "on samples that they were not chosen on"
     mean = curves.mean(axis=0)
-    count = int(np.argmax(mean >= _SHARE * mean.max())) + 1 if mean.max() > 0 else 1
+    count, remark = int(np.argmax(mean >= _SHARE * mean.max())) + 1 if mean.max() > 0 else 1, ""
+    if limited is not None:
+        count, remark = limited.count(mean, _SHARE)
     reason = (
         f"the first {count} of {size} features reach {100 * _SHARE:.0f}% of the largest R² "
-        f"with which features predict all others (R² {mean[count - 1]:.2f} {seen})"
+        f"with which features predict all others (R² {mean[count - 1]:.2f} {seen}){remark}"
     )
     spread = np.ptp(curves, axis=0) / 2
     return SuggestedCount(count, reason, "R²", mean, spread, n_varying, size)
@@ -89,24 +121,41 @@ def _count_features(rows: Any, feature_mode: int | None) -> tuple[int, int]:
     return fibres.deviation.shape[0], int(np.count_nonzero(to_numpy(fibres.varies)))
 
 
-def _held_out(one: Any, other: Any, feature_mode: int | None, most: int) -> NDArray[np.float64]:
+def _take_all(order: ColumnSubsetOrder, features: NDArray[np.intp]) -> None:
+    """Take features in, in the order given."""
+    for feature in features.tolist():
+        order.take_feature(feature)
+
+
+def _held_out(
+    one: Any, other: Any, feature_mode: int | None, most: int, limited: LimitedOrders | None
+) -> NDArray[np.float64]:
     """R² of regressions on the first 1, 2, ... features, learned on one half, on the other half.
 
     Both ways. Ends early if the mean is so near to 1 that it can hardly grow.
     """
     judges = [_Errors(one, other, feature_mode), _Errors(other, one, feature_mode)]
-    curves = np.zeros((2, 0))
+    curves, least = np.zeros((2, 0)), 0
+    if limited is not None:
+        for judge, order in zip(judges, limited.orders, strict=True):
+            judge.given = order.tolist()
+        most, least = len(limited.orders[0]), int(limited.counts[0])
     while curves.shape[1] < most:
         # Values are moved from a device a block at a time.
         steps = min(_BLOCK, most - curves.shape[1])
         curves = np.hstack([curves, [judge.continued(steps) for judge in judges]])
-        if curves.mean(axis=0).max() >= _ENOUGH:
+        if curves.mean(axis=0).max() >= _ENOUGH and curves.shape[1] >= least:
             break
     return curves
 
 
 class _Errors:
-    """What regression on the features so far leaves of new samples."""
+    """What regression on the features so far leaves of new samples.
+
+    `given` are features to take in this order; None: those that explain most.
+    """
+
+    given: list[int] | None = None
 
     def __init__(self, known: Any, new: Any, feature_mode: int | None) -> None:
         self._order = ColumnSubsetOrder(known, feature_mode)
@@ -121,8 +170,13 @@ class _Errors:
     def continued(self, steps: int) -> NDArray[np.float64]:
         """R² after each of some more features."""
         xp = namespace_of(self._left)
-        found = [self._after(self._order.advance()) for _ in range(steps)]
+        found = [self._after(self._step()) for _ in range(steps)]
         return np.asarray(to_numpy(xp.stack(found)), dtype=float)
+
+    def _step(self) -> Step:
+        if self.given is None:
+            return self._order.advance()
+        return self._order.take_feature(self.given.pop(0))
 
     def _after(self, step: Step) -> Any:
         xp = namespace_of(self._left)

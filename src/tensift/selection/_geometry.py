@@ -51,10 +51,11 @@ from tensift._utils.namespace import (
     precision_of,
     to_numpy,
 )
+from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
 
-__all__ = ["Geometry", "GeometryOrder", "standard_error"]
+__all__ = ["Geometry", "GeometryOrder", "indices_like", "standard_error"]
 
 _LEAST_WEIGHT = 0.02  # of the largest agreement, and of the largest score
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are left out
@@ -104,7 +105,7 @@ class Geometry:
         deviation = np.sqrt(np.asarray(to_numpy(energies), float) / self.n_samples)
         self.kept = np.flatnonzero(deviation > _LEAST_DEVIATION * deviation.max())
         if self.kept.size < self.n_features:
-            values = xp.take(values, _indices(values, self.kept), axis=1)
+            values = xp.take(values, indices_like(values, self.kept), axis=1)
             deviation = deviation[self.kept]
         self.agreement = np.zeros(self.n_features)
         components = None
@@ -155,7 +156,7 @@ class Geometry:
         place[self.kept] = np.arange(len(self.kept))
         takes_part = np.zeros(self.n_features)
         takes_part[self.kept] = 1
-        places = xp.take(_indices(values, place), order)
+        places = xp.take(indices_like(values, place), order)
         counts = xp.take(moved_or_same(values, takes_part), order)
         redundancy = xp.zeros_like(self.aligned)
         total = square = xp.zeros_like(self.aligned[0, ...])
@@ -180,11 +181,16 @@ class GeometryOrder:
         What the samples look like.
     scores : array of n_features scores, optional
         Weights from another source. Negative ones count as zero.
+
+    Notes
+    -----
+    It is a `Rule` of the greedy loop, for the features that take part (``geometry.kept``).
     """
 
     def __init__(self, geometry: Geometry, scores: Any = None) -> None:
         self.geometry = geometry
         self._picks: list[Any] = []
+        self.tiers, self.tie = np.zeros(0, dtype=int), 0.0
         if not geometry.kept.size:
             return
         values = geometry.values
@@ -200,30 +206,48 @@ class GeometryOrder:
         self._total = self._square = xp.zeros_like(self._kappa)
         # Features with structure are free first, all others after them.
         structured = agreement > standard_error(geometry.n_samples)
-        self._n_structured = int(np.count_nonzero(structured))
-        self._tiers = [_indices(values, tier) for tier in (structured, np.ones_like(structured))]
-        self._is_left = xp.ones_like(gains, dtype=xp.bool)
-        self._numbers = xp.arange(gains.shape[0], device=device_of(gains))
+        self.tiers = np.where(structured, 0, 1)
+        self._free = [indices_like(values, tier) for tier in (structured, np.ones_like(structured))]
+        ends = [int(np.count_nonzero(structured)), len(structured)]
+        self.tie = _TIE[precision_of(gains)]
+        self._choice = FreeChoice(self._free, ends, self.tie)
 
     def extend(self, count: int) -> Any:
         """Return the first `count` features."""
-        geometry = self.geometry
-        while len(self._picks) < min(count, len(geometry.kept)):
-            xp = namespace_of(self._gains)
-            tier = self._tiers[len(self._picks) >= self._n_structured]
-            merit = xp.where(self._is_left & tier, self._merit(), -math.inf)
-            # Rounding must not decide between equal features: the first of those that are near
-            # the maximum wins. The pick stays on the device, since transfers would be slow.
-            near = merit >= (1 - _TIE[precision_of(merit)]) * xp.max(merit)
-            pick = xp.argmax(xp.astype(near, xp.int32))
-            self._picks.append(pick)
-            self._total = self._total + _at(self._gains, pick)
-            self._square = self._square + (
-                2 * _at(self._redundancy, pick) + _at(geometry.overlaps.squares, pick)
-            )
-            self._redundancy = self._redundancy + geometry.overlaps.with_feature(pick)
-            self._is_left = self._is_left & (self._numbers != pick)
+        kept = len(self.geometry.kept)
+        if kept:
+            pick_greedily(self, self._choice, min(count, kept))
         return self.ranking()[:count]
+
+    def merits(self) -> Any:
+        """Return the objective after each of the features that take part."""
+        xp = namespace_of(self._gains)
+        squares = self.geometry.overlaps.squares
+        scale = self._square + 2 * self._redundancy + squares + self._kappa
+        return (self._total + self._gains) / xp.sqrt(scale)
+
+    def take(self, pick: Any) -> None:
+        """Take a feature in; `pick` is an array of its place among those that take part."""
+        overlaps = self.geometry.overlaps
+        pick = pick[0, ...]
+        self._picks.append(pick)
+        self._total = self._total + _at(self._gains, pick)
+        self._square = self._square + (
+            2 * _at(self._redundancy, pick) + _at(overlaps.squares, pick)
+        )
+        self._redundancy = self._redundancy + overlaps.with_feature(pick)
+
+    @property
+    def objective(self) -> Any:
+        """The weighted alignment of the picks."""
+        if not self.geometry.kept.size:
+            return 0.0
+        return self._total / namespace_of(self._total).sqrt(self._square + self._kappa)
+
+    @property
+    def baseline(self) -> Any:
+        """Merits are objectives, so a gain is a merit less the objective now."""
+        return self.objective
 
     def ranking(self) -> Any:
         """Return all features: those picked, then the others by what they would add next."""
@@ -231,9 +255,9 @@ class GeometryOrder:
         values = geometry.values
         xp = namespace_of(values)
         rest = np.setdiff1d(np.arange(geometry.n_features), geometry.kept)
-        parts = [_indices(values, rest)]
+        parts = [indices_like(values, rest)]
         if geometry.kept.size:
-            kept = _indices(values, geometry.kept)
+            kept = indices_like(values, geometry.kept)
             others = self._waiting()[: kept.shape[0] - len(self._picks)]
             parts = [xp.take(kept, others), *parts]
             if self._picks:
@@ -243,7 +267,8 @@ class GeometryOrder:
     def _waiting(self) -> Any:
         """Return the features that are not picked by what they would add next, then the others."""
         xp = namespace_of(self._gains)
-        keys = [xp.where(self._is_left & tier, -self._merit(), math.inf) for tier in self._tiers]
+        is_left = self._choice.is_left
+        keys = [xp.where(is_left & tier, -self.merits(), math.inf) for tier in self._free]
         order = xp.argsort(keys[1], stable=True)
         first = xp.take(keys[0], order) < math.inf
         return xp.take(order, xp.argsort(xp.astype(~first, xp.int32), stable=True))
@@ -253,17 +278,15 @@ class GeometryOrder:
         """The alignment, without weights, of the first 1, 2, ... picked features."""
         return self.geometry.alignment(self.ranking()[: len(self._picks)])
 
-    def _merit(self) -> Any:
-        xp = namespace_of(self._gains)
-        squares = self.geometry.overlaps.squares
-        scale = self._square + 2 * self._redundancy + squares + self._kappa
-        return (self._total + self._gains) / xp.sqrt(scale)
+    def curve_of(self, features: NDArray[np.intp]) -> Any:
+        """The alignment, without weights, of the first 1, 2, ... of some features."""
+        return self.geometry.alignment(indices_like(self.geometry.values, features))
 
 
 def _score_weights(scores: Any, geometry: Geometry) -> Any:
     """Return the square roots of the scores of the features that take part."""
     xp = namespace_of(scores)
-    scores = xp.take(xp.reshape(scores, (-1,)), _indices(scores, geometry.kept))
+    scores = xp.take(xp.reshape(scores, (-1,)), indices_like(scores, geometry.kept))
     scores = xp.astype(scores, geometry.values.dtype, copy=False)
     largest = xp.max(scores)
     scores = xp.where(scores > _LEAST_WEIGHT * largest, scores, _LEAST_WEIGHT * largest)
@@ -313,7 +336,7 @@ def _look_at(
         own = [columns[half].ravel() for half in halves]
         graphs = [neighbour_graph(one) for one in components.of_halves(own)]
         for half, part, graph in zip(halves, own, graphs[::-1], strict=True):
-            judged = xp.take(flat, _indices(flat, part), axis=1)
+            judged = xp.take(flat, indices_like(flat, part), axis=1)
             found[half] += agreement_of(judged, depth, graph)
     return components.of_all(), found / len(splits)
 
@@ -354,7 +377,8 @@ def _largest(values: Any) -> float:
     return max(float(xp.max(values)), -float(xp.min(values)))
 
 
-def _indices(like: Any, indices: NDArray[Any]) -> Any:
+def indices_like(like: Any, indices: NDArray[Any]) -> Any:
+    """Copy indices to the device of `like`, if it is not a NumPy array."""
     return moved_to(like, indices) if is_device_array(like) else indices
 
 

@@ -11,9 +11,10 @@ from tensift._utils.namespace import Kind, is_device_array, kind_of, moved_to
 from tensift._utils.sklearn_compat import fit_context
 from tensift.moments import Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
+from tensift.selection._constraints import Constraints
 from tensift.selection._count import count_by_alignment
 from tensift.selection._geometry import Geometry, GeometryOrder
-from tensift.selection._rules import Selection
+from tensift.selection._rules import selection_by
 
 __all__ = ["GeometrySelector"]
 
@@ -36,6 +37,8 @@ class GeometrySelector(TensorSelector):
         How many features to keep, or which share of them. "auto" keeps the smallest number that
         preserves 98 % of what any number preserves of the similarities between samples
         (`tensift.selection.suggest_count`).
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature.
     feature_shape : tuple of int or None, default=None
@@ -114,11 +117,13 @@ class GeometrySelector(TensorSelector):
         self,
         n_features_to_select: int | float | str = "auto",
         *,
+        constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.verbose = verbose
@@ -144,15 +149,17 @@ class GeometrySelector(TensorSelector):
         geometry = Geometry(rows, mode)
         if geometry.is_constant:
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
-        suggested = None
+        suggested, limits = None, self._limits()
         if self.n_features_to_select == "auto":
-            suggested = count_by_alignment(rows, mode, geometry)
-        order = GeometryOrder(geometry)
-        order.extend(self._checked_count(geometry.n_features, suggested))
+            suggested = count_by_alignment(rows, mode, geometry, limits)
+        count = self._checked_count(geometry.n_features, suggested)
+        selected = selection_by(
+            lambda: GeometryOrder(geometry), count, suggested, limits, geometry.kept
+        )
         shape = self.feature_shape_ if mode is None else (self.feature_shape_[mode],)
         scores = np.clip(geometry.agreement, 0, 1).reshape(shape)
         self.scores_ = moved_to(rows, scores) if is_device_array(rows) else scores
-        self._keep_selection(Selection(order.ranking(), order.curve, suggested))
+        self._keep_selection(selected)
         return self
 
     def _fitted_kind(self) -> Kind | None:

@@ -7,17 +7,62 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tensift._utils.namespace import is_device_array
+from tensift._utils.namespace import is_device_array, moved_to, to_numpy
 from tensift.selection._column_subsets import ColumnSubsetOrder
 from tensift.selection._count import SuggestedCount, count_by_alignment
-from tensift.selection._count_by_reconstruction import suggest_count_by_reconstruction
+from tensift.selection._count_by_reconstruction import count_by_reconstruction
 from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._greedy import Chosen, FixedMerits, choose
+from tensift.selection._limits import FeatureLimits
 from tensift.selection._order import rank_features
 
-__all__ = ["RULES", "Selection", "select_features"]
+__all__ = [
+    "RULES",
+    "KeptUnderConstraints",
+    "Selection",
+    "limited_selection",
+    "select_features",
+    "selection_by",
+]
 
 RULES = ("geometry", "reconstruct", "top")
+
+
+@dataclass(frozen=True)
+class KeptUnderConstraints:
+    """Which counts a fitted order can be cut to, if it was made under constraints.
+
+    Attributes
+    ----------
+    asked : int
+        The number of features that was asked for.
+    kept : int
+        The number that was kept, which is smaller if a budget ran out.
+    stops : tuple of int
+        The counts at which the beginning of the order meets all constraints.
+    """
+
+    asked: int
+    kept: int
+    stops: tuple[int, ...]
+
+    def of(self, count: int) -> int:
+        """Return how many features to keep if `count` are asked for now."""
+        if count > self.asked:
+            raise ValueError(
+                f"n_features_to_select={count} was set after a fit of {self.asked} features under "
+                "constraints, which decide what comes next; fit again"
+            )
+        if count == self.asked or (self.kept < self.asked and count >= self.kept):
+            return self.kept
+        if count not in self.stops:
+            raise ValueError(
+                f"n_features_to_select={count} was set after a fit under constraints, but the "
+                f"first {count} features do not meet them; fit again"
+            )
+        return count
 
 
 @dataclass(frozen=True)
@@ -32,11 +77,14 @@ class Selection:
         What the first 1, 2, ... selected features reach by the rule; None for "top".
     suggested : SuggestedCount or None
         How many to keep, if that was asked for.
+    limited : KeptUnderConstraints or None
+        Which counts the order can be cut to, if there are constraints.
     """
 
     order: Any
     curve: Any = None
     suggested: SuggestedCount | None = None
+    limited: KeptUnderConstraints | None = None
 
 
 def select_features(
@@ -48,6 +96,7 @@ def select_features(
     count_of: Callable[[SuggestedCount | None], int],
     *,
     suggest: bool,
+    limits: FeatureLimits | None = None,
 ) -> Selection:
     """Order features by a rule.
 
@@ -66,22 +115,61 @@ def select_features(
         Returns the number of features to select, given the suggestion.
     suggest : bool
         Whether to suggest a number of features.
+    limits : FeatureLimits, optional
+        The constraints.
     """
     geometry = suggested = None
     if rule == "geometry" or (suggest and rule == "top"):
         rows = rows if is_device_array(rows) else np.asarray(rows)
         geometry = Geometry(rows, feature_mode)
     if suggest and geometry is None:
-        suggested = suggest_count_by_reconstruction(rows, feature_mode)
+        suggested = count_by_reconstruction(rows, feature_mode, limits)
     elif suggest and geometry is not None:
-        suggested = count_by_alignment(rows, feature_mode, geometry)
+        suggested = count_by_alignment(rows, feature_mode, geometry, limits)
     count = count_of(suggested)
     if rule == "top":
-        return Selection(rank_features(scores, ties), suggested=suggested)
-    order: GeometryOrder | ColumnSubsetOrder
-    if geometry is None:
-        order = ColumnSubsetOrder(rows, feature_mode, scores)
-    else:
-        order = GeometryOrder(geometry, scores)
-    order.extend(count)
-    return Selection(order.ranking(), order.curve, suggested)
+        order = rank_features(scores, ties)
+        if limits is None:
+            return Selection(order, suggested=suggested)
+        return _limited_top(scores, order, limits, count, suggested)
+
+    def make() -> GeometryOrder | ColumnSubsetOrder:
+        if geometry is None:
+            return ColumnSubsetOrder(rows, feature_mode, scores)
+        return GeometryOrder(geometry, scores)
+
+    return selection_by(make, count, suggested, limits, None if geometry is None else geometry.kept)
+
+
+def selection_by(
+    make: Callable[[], GeometryOrder | ColumnSubsetOrder],
+    count: int,
+    suggested: SuggestedCount | None,
+    limits: FeatureLimits | None,
+    features: NDArray[np.intp] | None,
+) -> Selection:
+    """Select by a greedy order; `features` are those that it looks at."""
+    if limits is None:
+        order = make()
+        order.extend(count)
+        return Selection(order.ranking(), order.curve, suggested)
+    chosen = choose(make, limits, count, features=features)
+    curve = chosen.rule.curve_of(chosen.features)
+    return limited_selection(chosen, count, suggested, curve, like=curve)
+
+
+def limited_selection(
+    chosen: Chosen[Any], asked: int, suggested: SuggestedCount | None, curve: Any, *, like: Any
+) -> Selection:
+    """What `choose` found as a selection, with the order on the device of `like`."""
+    order = moved_to(like, chosen.order) if is_device_array(like) else chosen.order
+    limited = KeptUnderConstraints(asked, chosen.count, chosen.stops)
+    return Selection(order, curve, suggested, limited)
+
+
+def _limited_top(
+    scores: Any, order: Any, limits: FeatureLimits, count: int, suggested: SuggestedCount | None
+) -> Selection:
+    values, places = np.ravel(to_numpy(scores)), np.argsort(to_numpy(order))
+    chosen = choose(lambda: FixedMerits(values), limits, count, ranks=places)
+    return limited_selection(chosen, count, suggested, None, like=scores)

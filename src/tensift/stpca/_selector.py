@@ -26,7 +26,7 @@ from tensift.moments import (
     sample_axes,
     take_in_subsample,
 )
-from tensift.selection import TensorSelector
+from tensift.selection import Constraints, TensorSelector
 from tensift.solvers import (
     ExactSolver,
     PaperSolver,
@@ -74,6 +74,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         that none repeats the others (`GeometrySelector`). "reconstruct" adds the feature that
         helps most to predict the others (`ColumnSubsetSelector`). In both, the square root of the
         score is a weight. "top" keeps the features with the largest scores, as the paper does.
+    constraints : Constraints or None, default=None
+        What the selection must respect: features to keep or leave out, a budget, distances, groups.
     orientation : int or "auto", default=0
         The mode along which features predict each other (Dir1 of the paper is 0, Dir2 is 1).
         "auto" tries all modes and keeps the one whose selected features keep samples most
@@ -217,6 +219,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         n_features_to_select: int | float | str = AUTO,
         *,
         selection: str = "geometry",
+        constraints: Constraints | None = None,
         orientation: int | str = 0,
         basis: Any = "identity",
         lam: float | str = AUTO,
@@ -233,6 +236,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.selection = selection
+        self.constraints = constraints
         self.orientation = orientation  # type: ignore[assignment]
         self.basis = basis
         self.lam = lam
@@ -394,7 +398,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     ) -> list[Any]:
         """Return `ties` of `rank_features` that order the features with a score of zero."""
         total = math.prod(scoring.feature_spread.shape)
-        wanted = total if self.n_features_to_select == AUTO else self._n_selected(total)
+        wanted = total if self.n_features_to_select == AUTO else self._count(total, None)
         return zero_score_order(
             solution.norms,
             scoring.scores,

@@ -1,0 +1,374 @@
+"""Constraints as arrays over features and units, and what is left while features are picked."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from copy import copy
+from functools import cached_property
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from tensift._utils.namespace import to_numpy
+from tensift.selection._feature_references import FeatureFinder
+from tensift.selection._group_labels import features_by_label, numbers_by_label
+
+if TYPE_CHECKING:
+    from tensift.selection._constraints import Constraints
+
+__all__ = ["FeatureLimits", "Group", "Tally", "exchangeable"]
+
+_MOST_PAIRS = 5_000_000  # of features that are too near each other
+_ROUNDING = 1e-9  # share of a budget or a distance that is a rounding error
+
+
+class Group(NamedTuple):
+    """Features of which so many must be, and may be, selected."""
+
+    label: Any
+    features: NDArray[np.intp]
+    units: NDArray[np.intp]
+    counts: NDArray[np.intp]  # how many features of the group each of these units has
+    at_least: int
+    at_most: int
+
+
+class FeatureLimits:
+    """Constraints that were resolved against features.
+
+    Attributes
+    ----------
+    constraints : Constraints
+        What the user asked for.
+    finder : FeatureFinder
+        The features and their names.
+    size : int
+        The number of features.
+    included, excluded : ndarray of int
+        Features, as they were given.
+    unit_of : ndarray of int
+        The unit of every feature. Units are numbered by their first features.
+    unit_size, unit_cost : ndarray
+        How many features a unit has, and what they cost together.
+    costs : ndarray
+        The cost of every feature.
+    budget : float or None
+        The largest sum of costs.
+    groups : list of Group
+        Those that have bounds.
+    distance : float
+        Two features nearer than this are refused. 0 refuses none.
+    """
+
+    def __init__(self, constraints: Constraints, finder: FeatureFinder) -> None:
+        self.constraints, self.finder = constraints, finder
+        self.size = finder.size
+        self.included = np.array(finder.some(constraints.include, "include"), dtype=np.intp)
+        self.excluded = np.array(finder.some(constraints.exclude, "exclude"), dtype=np.intp)
+        self.unit_of = _units(constraints.together, finder)
+        self.unit_size = np.bincount(self.unit_of)
+        self.costs = _costs(constraints.costs, finder)
+        self.unit_cost = np.bincount(self.unit_of, weights=self.costs)
+        self.budget = _number(constraints.budget, "budget")
+        self.distance = (_number(constraints.min_distance, "min_distance") or 0.0) * (1 - _ROUNDING)
+        self.positions = _positions(constraints.positions, finder)
+        self.groups = self._groups()
+        self._in_units = np.argsort(self.unit_of, kind="stable")
+        self._ends = np.cumsum(self.unit_size)
+
+    def without(self, *arguments: str) -> FeatureLimits:
+        """Return the limits without some arguments of the constraints."""
+        return FeatureLimits(self.constraints.without(*arguments), self.finder)
+
+    def members(self, unit: int) -> NDArray[np.intp]:
+        """Return the features of a unit, by index."""
+        return self._in_units[self._ends[unit] - self.unit_size[unit] : self._ends[unit]]
+
+    def fits(self, cost: Any) -> Any:
+        """Whether a sum of costs is within the budget."""
+        if self.budget is None:
+            return np.ones(np.shape(cost), dtype=bool)
+        return cost <= self.budget * (1 + _ROUNDING)
+
+    @cached_property
+    def tree(self) -> cKDTree:
+        """The positions of all features, for finding neighbours."""
+        return cKDTree(self.positions)
+
+    def near(self, features: Any) -> NDArray[np.intp]:
+        """Return the features that are nearer to one of some features than allowed."""
+        if not self.distance:
+            return np.zeros(0, np.intp)
+        found = self.tree.query_ball_point(self.positions[features], self.distance)
+        return np.unique(np.concatenate([np.asarray(one, np.intp) for one in found]))
+
+    def nearest_pair(self, features: Any) -> tuple[int, int, float] | None:
+        """Return two of some features that are too near, if there are such, and how near."""
+        features = np.asarray(features)
+        if not self.distance or len(features) < 2:
+            return None
+        distances, places = cKDTree(self.positions[features]).query(self.positions[features], k=2)
+        first = int(np.argmin(distances[:, 1]))
+        if distances[first, 1] > self.distance:
+            return None
+        other = places[first][places[first] != first][0]
+        pair = sorted([int(features[first]), int(features[other])])
+        return pair[0], pair[1], float(distances[first, 1])
+
+    @cached_property
+    def conflicts(self) -> csr_array:
+        """Which pairs of units are too near each other, as a symmetric matrix of ones."""
+        number = (self.tree.count_neighbors(self.tree, self.distance) - self.size) // 2
+        if number > _MOST_PAIRS:
+            raise ValueError(
+                f"min_distance={self.constraints.min_distance} keeps {number} pairs of features "
+                "apart, too many to find out whether the other constraints can be met with it; "
+                "select fewer features, or relax a constraint"
+            )
+        pairs = self.unit_of[self.tree.query_pairs(self.distance, output_type="ndarray")]
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        units = len(self.unit_size)
+        ones = np.ones(len(both), dtype=np.int32)
+        matrix = coo_array((ones, (both[:, 0], both[:, 1])), shape=(units, units)).tocsr()
+        matrix.data[:] = 1
+        return csr_array(matrix)
+
+    @cached_property
+    def cliques(self) -> csr_array:
+        """Sets of units of which any two are too near each other; every such pair is in one."""
+        starts, columns = self.conflicts.indptr, self.conflicts.indices.tolist()
+        near = [set(columns[a:b]) for a, b in itertools.pairwise(starts.tolist())]
+        covered: list[set[int]] = [set() for _ in near]
+        rows: list[int] = []
+        members: list[int] = []
+        number = 0
+        for unit, others in enumerate(near):
+            for other in sorted(others):
+                if other < unit or other in covered[unit]:
+                    continue
+                clique, common = [unit, other], others & near[other]
+                while common:
+                    clique.append(min(common))
+                    common &= near[clique[-1]]
+                for one in clique:
+                    covered[one].update(clique)
+                members += clique
+                rows += [number] * len(clique)
+                number += 1
+        shape = (number, len(near))
+        return csr_array(coo_array((np.ones(len(rows)), (rows, members)), shape=shape))
+
+    def is_feasible(self, features: Any, count: int, *, exact: bool) -> bool:
+        """Whether a set of features meets all constraints, by the definition alone."""
+        mask = np.zeros(self.size, dtype=bool)
+        mask[features] = True
+        number = int(np.count_nonzero(mask))
+        in_units = np.bincount(self.unit_of, weights=mask)
+        return bool(
+            (number == count if exact else 0 < number <= count)
+            and mask[self.included].all()
+            and not mask[self.excluded].any()
+            and np.all((in_units == 0) | (in_units == self.unit_size))
+            and self.fits(self.costs[mask].sum())
+            and all(g.at_least <= mask[g.features].sum() <= g.at_most for g in self.groups)
+            and self.nearest_pair(np.flatnonzero(mask)) is None
+        )
+
+    def _groups(self) -> list[Group]:
+        given = self.constraints
+        if given.groups is None:
+            for name in ("at_least", "at_most"):
+                if getattr(given, name) is not None:
+                    raise ValueError(f"{name} counts features of groups; give groups too")
+            return []
+        features = features_by_label(given.groups, self.finder)
+        least = numbers_by_label(given.at_least, "at_least", features)
+        most = numbers_by_label(given.at_most, "at_most", features)
+        groups = []
+        for label in features:
+            if label in least or label in most:
+                own = features[label]
+                units, counts = np.unique(self.unit_of[own], return_counts=True)
+                bounds = least.get(label, 0), most.get(label, self.size)
+                groups.append(Group(label, own, units, counts, *bounds))
+        return groups
+
+
+class Tally:
+    """What was picked, and what may be picked next as far as that alone tells.
+
+    Attributes
+    ----------
+    count : int
+        How many features were picked.
+    taken, blocked : ndarray of bool
+        Units that were picked, and units that can never be picked any more.
+    """
+
+    def __init__(self, limits: FeatureLimits) -> None:
+        self.limits = limits
+        units = len(limits.unit_size)
+        self.count, self._cost = 0, 0.0
+        self.taken = np.zeros(units, dtype=bool)
+        self.blocked = np.zeros(units, dtype=bool)
+        self.blocked[limits.unit_of[limits.excluded]] = True
+        if limits.distance:
+            for unit in np.flatnonzero(limits.unit_size > 1).tolist():
+                self.blocked[unit] |= limits.nearest_pair(limits.members(unit)) is not None
+        self._in_groups = np.zeros(len(limits.groups), dtype=int)
+        self._groups_of: dict[int, list[int]] = {}
+        for place, group in enumerate(limits.groups):
+            self.blocked[group.units[group.counts > group.at_most]] = True
+            for unit in group.units.tolist():
+                self._groups_of.setdefault(unit, []).append(place)
+
+    def take(self, unit: int) -> None:
+        """Pick a unit."""
+        limits = self.limits
+        self.count += int(limits.unit_size[unit])
+        self._cost += float(limits.unit_cost[unit])
+        self.taken[unit] = True
+        self.blocked[limits.unit_of[limits.near(limits.members(unit))]] = True
+        for place in self._groups_of.get(unit, []):
+            group = limits.groups[place]
+            self._in_groups[place] += group.counts[group.units == unit][0]
+            full = group.counts + self._in_groups[place] > group.at_most
+            self.blocked[group.units[full]] = True
+        self.blocked[unit] = True
+
+    def copy(self) -> Tally:
+        """Return one that can be changed by itself."""
+        other = copy(self)
+        other.taken, other.blocked = self.taken.copy(), self.blocked.copy()
+        other._in_groups = self._in_groups.copy()
+        return other
+
+    def after(self, unit: int) -> Tally:
+        """Return what it would be after picking a unit."""
+        other = self.copy()
+        other.take(unit)
+        return other
+
+    def allowed(self, room: int) -> NDArray[np.bool_]:
+        """Return the units that may be picked next, if `room` more features may be."""
+        limits = self.limits
+        fits = limits.fits(self._cost + limits.unit_cost)
+        return ~self.blocked & fits & (limits.unit_size <= room)
+
+    def short(self) -> list[tuple[Group, int]]:
+        """Return the groups that have fewer than their `at_least`, and how many are missing."""
+        groups = zip(self.limits.groups, self._in_groups.tolist(), strict=True)
+        return [(g, g.at_least - n) for g, n in groups if n < g.at_least]
+
+    def room_in_groups(self) -> list[tuple[Group, int]]:
+        """Return how many features every group may still have."""
+        groups = zip(self.limits.groups, self._in_groups.tolist(), strict=True)
+        return [(g, g.at_most - n) for g, n in groups]
+
+    @property
+    def money_left(self) -> float:
+        """What is left of the budget, without the allowance for rounding."""
+        return math.inf if self.limits.budget is None else self.limits.budget - self._cost
+
+
+def exchangeable(
+    limits: FeatureLimits, features: NDArray[np.intp], place: int
+) -> NDArray[np.bool_]:
+    """Return the features that may replace one of some so that all constraints stay met."""
+    old = int(features[place])
+    none = np.zeros(limits.size, dtype=bool)
+    if old in limits.included or limits.unit_size[limits.unit_of[old]] > 1:
+        return none
+    tally = Tally(limits)
+    for unit in np.unique(limits.unit_of[np.delete(features, place)]).tolist():
+        tally.take(unit)
+    allowed = tally.allowed(1)[limits.unit_of] & (limits.unit_size[limits.unit_of] == 1)
+    for group, missing in tally.short():
+        if missing > 1:
+            return none
+        inside = none.copy()
+        inside[group.features] = True
+        allowed &= inside
+    return allowed
+
+
+def _units(together: Any, finder: FeatureFinder) -> NDArray[np.intp]:
+    """Return the unit of every feature; lists that share a feature are one unit."""
+    alone = np.arange(finder.size)
+    if together is None:
+        return alone
+    if isinstance(together, str | Mapping) or not isinstance(together, Iterable):
+        raise ValueError(f"together must be a list of lists of features, got {together!r}")
+    ends: list[tuple[int, int]] = []
+    for one in together:
+        if isinstance(one, str | Integral | tuple):
+            raise ValueError(
+                f"together must be a list of lists of features, but one of its items is {one!r}; "
+                "put the features of a unit into a list"
+            )
+        features = finder.some(one, "together")
+        ends += [(features[0], other) for other in features[1:]]
+    if not ends:
+        return alone
+    rows, columns = np.array(ends).T
+    shape = (finder.size, finder.size)
+    links = coo_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    _, component = connected_components(links, directed=False)
+    first = np.full(component.max() + 1, finder.size)
+    np.minimum.at(first, component, alone)
+    return np.argsort(np.argsort(first))[component]
+
+
+def _costs(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
+    if given is None:
+        return np.ones(finder.size)
+    if isinstance(given, Mapping):
+        costs = np.ones(finder.size)
+        for feature, cost in given.items():
+            costs[finder.one(feature, "costs")] = _number(cost, "costs")
+        return costs
+    values = finder.values(given, "costs")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"costs must be numbers, got an array of {values.dtype}")
+    costs = values.astype(float)
+    if not np.all(np.isfinite(costs) & (costs >= 0)):
+        raise ValueError("costs must be finite and not negative; give each feature zero or more")
+    return costs
+
+
+def _positions(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
+    if given is None:
+        return np.indices(finder.shape, dtype=float).reshape(len(finder.shape), -1).T
+    try:
+        array = np.asarray(to_numpy(given), dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError("positions must be numbers, one row of coordinates per feature") from None
+    if array.shape[: len(finder.shape)] == finder.shape and array.ndim == len(finder.shape) + 1:
+        array = array.reshape(finder.size, -1)
+    if array.shape == (finder.size,):
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[0] != finder.size or array.shape[1] == 0:
+        raise ValueError(
+            f"positions has shape {array.shape}, but must have one row of coordinates for each of "
+            f"the {finder.size} features"
+        )
+    if not np.isfinite(array).all():
+        raise ValueError("positions has NaN or infinity; give every feature a finite position")
+    return array
+
+
+def _number(given: Any, name: str) -> float | None:
+    if given is None:
+        return None
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if not is_number or not 0 <= float(given) < math.inf:
+        raise ValueError(f"{name} must be a finite number, zero or more, got {given!r}")
+    return float(given)
