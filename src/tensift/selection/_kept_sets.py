@@ -3,8 +3,8 @@
 Both measures are those that the greedy rules increase:
 
 - **alignment** (`_geometry`): ``A / sqrt(B + kappa)``. Without ``j``, ``A`` loses ``w_j a_j`` and
-  ``B`` loses ``2 r_j - b_jj``, where ``r`` are the sums of ``b_ij`` over the set. One product of all
-  features with ``j`` gives the ``b_ij`` that ``r`` loses.
+  ``B`` loses ``2 r_j - b_jj``, where ``r`` are the sums of ``b_ij`` over the set. One product of
+  all features with ``j`` gives the ``b_ij`` that ``r`` loses.
 - **explained variance** (`_column_subsets`): the share of the energy of all features that ridge
   regression on the set explains. A feature is taken out of the regression by one update.
 

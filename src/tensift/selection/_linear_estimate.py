@@ -107,19 +107,19 @@ class LinearEstimate:
         self.mean = xp.mean(rows, axis=0)
         self._set_scale(rows)
         columns = self._centred(xp.take(rows, known, axis=1))
-        plain = _Regression(columns)
+        plain = _SingularValues(columns)
         others = self._others(rows)
         ridge = _best_ridge(plain, self._blocks(rows, others), self._precision)
         self.ridge = ridge * self._unit**2
         exact = np.zeros(known.shape[0]) if noise is None else np.asarray(noise, float) / self._unit
         self._is_exact = moved_like(rows, exact == 0)
         if not exact.any():
-            self._of_others = self._of_known = plain.with_ridge(ridge, None)
+            self._of_others = self._of_known = _Regression(plain, ridge)
         else:
             least = plain.mean_square * 10 ** _LEAST_SHARE[self._precision]
             penalties = (self._n_samples - 1) * exact**2
-            self._of_others = _fit(plain, columns, penalties + ridge, exact)
-            self._of_known = _fit(plain, columns, np.maximum(penalties, least), exact)
+            self._of_others = _with_noise(plain, columns, penalties + ridge, exact)
+            self._of_known = _with_noise(plain, columns, np.maximum(penalties, least), exact)
         self._learn(rows, columns)
 
     def of(self, values: Any, *, return_std: bool = False) -> Any:
@@ -223,8 +223,8 @@ class LinearEstimate:
         self.deviation = xp.concat(deviation) * self._unit
 
 
-class _Regression:
-    """Ridge regression on centred columns ``(n, s)``, by their singular values.
+class _SingularValues:
+    """The decomposition ``U S V^H`` of centred columns ``(n, s)``, without what is rounding.
 
     With `scale`, the columns are multiplied by these numbers first, so that a ridge of one becomes
     a penalty of ``1 / scale_j^2`` on the weight of column ``j``.
@@ -232,60 +232,62 @@ class _Regression:
 
     def __init__(self, columns: Any, scale: Any = None) -> None:
         xp = namespace_of(columns)
-        self._scale = scale
+        self.scale = scale
         left, values, right = xp.linalg.svd(
             columns if scale is None else columns * scale, full_matrices=False
         )
         on_host = np.asarray(to_numpy(values), float)
         least = max(columns.shape) * float(xp.finfo(values.dtype).eps)
         rank = int(np.count_nonzero(on_host > least * on_host[:1]))
-        self._left, self._right = left[:, :rank], right[:rank, :]
-        self._values = values[:rank]
-        self.squares = on_host[:rank] ** 2
+        self.left, self.right = left[:, :rank], right[:rank, :]
+        self.squares = values[:rank] ** 2
+        self.values = values[:rank]
+        self.n_samples = int(left.shape[0])
         self.is_complete = rank == columns.shape[1]
-
-    @property
-    def n_samples(self) -> int:
-        """The number of samples."""
-        return int(self._left.shape[0])
 
     @property
     def mean_square(self) -> float:
         """The mean squared singular value; one if all columns are constant."""
-        return float(self.squares.mean()) if self.squares.size else 1.0
+        xp = namespace_of(self.squares)
+        return float(xp.mean(self.squares)) if self.squares.shape[0] else 1.0
 
     def energies(self, block: Any) -> tuple[NDArray[np.float64], float]:
         """Return the energy of columns along every left singular vector, and all their energy."""
         xp = namespace_of(block)
-        along = xp.sum(squared_modulus(xp.matmul(adjoint(self._left), block)), axis=1)
+        along = xp.sum(squared_modulus(xp.matmul(adjoint(self.left), block)), axis=1)
         return np.asarray(to_numpy(along), float), float(xp.sum(squared_modulus(block)))
 
-    def with_ridge(self, ridge: float, noise: Any) -> _Regression:
-        """Return the regression with a ridge, for known values with noise."""
-        fitted = copy(self)
-        fitted._ridge, fitted._noise = ridge, noise
-        xp = namespace_of(self._values)
-        squares = self._values**2
-        hat = squared_modulus(self._left)
-        beyond = 1 - 1 / self.n_samples - xp.sum(hat, axis=1)
+    def to_numpy(self) -> _SingularValues:
+        """Return the same decomposition with NumPy arrays."""
+        on_host = copy(self)
+        on_host.__dict__.update({name: to_numpy(value) for name, value in vars(self).items()})
+        return on_host
+
+
+class _Regression:
+    """Ridge regression on known values, which may have `noise` when they are measured."""
+
+    def __init__(self, known: _SingularValues, ridge: float, noise: Any = None) -> None:
+        xp = namespace_of(known.squares)
+        self._known, self._ridge, self._noise = known, ridge, noise
+        hat = squared_modulus(known.left)
+        beyond = 1 - 1 / known.n_samples - xp.sum(hat, axis=1)
         # 1 - h_i as a sum of what is not negative; a difference would lose digits.
-        fitted._spared = xp.clip(beyond, min=0.0) + xp.matmul(hat, ridge / (squares + ridge))
-        fitted._inflation = 1 / fitted._spared
+        self._spared = xp.clip(beyond, min=0.0) + xp.matmul(hat, ridge / (known.squares + ridge))
+        self._inflation = 1 / self._spared
         if noise is not None:
-            fitted._inflation = fitted._inflation + fitted._leverage_of_noise()
-        return fitted
+            self._inflation = self._inflation + self._leverage_of_noise()
 
     def fit(self, block: Any) -> tuple[Any, Any]:
         """Return the weights ``(s, b)`` for columns ``(n, b)``, and their ``sigma_f^2``."""
-        xp = namespace_of(block)
-        targets = xp.matmul(adjoint(self._left), block)
-        squares = self._values**2
-        weights = (self._values / (squares + self._ridge))[:, None] * targets
-        weights = xp.matmul(adjoint(self._right), weights)
-        if self._scale is not None:
-            weights = self._scale[:, None] * weights
-        lost = (self._ridge / (squares + self._ridge))[:, None] * targets
-        left = (block - xp.matmul(self._left, targets)) + xp.matmul(self._left, lost)
+        known, xp = self._known, namespace_of(block)
+        targets = xp.matmul(adjoint(known.left), block)
+        weights = (known.values / (known.squares + self._ridge))[:, None] * targets
+        weights = xp.matmul(adjoint(known.right), weights)
+        if known.scale is not None:
+            weights = known.scale[:, None] * weights
+        lost = (self._ridge / (known.squares + self._ridge))[:, None] * targets
+        left = (block - xp.matmul(known.left, targets)) + xp.matmul(known.left, lost)
         errors = squared_modulus(left) / (self._spared**2 * self._inflation)[:, None]
         variance = xp.mean(errors, axis=0)
         if self._noise is not None:
@@ -295,54 +297,61 @@ class _Regression:
 
     def leverage(self, centred: Any) -> Any:
         """Return ``g`` for centred known values ``(m, s)`` of new samples."""
-        xp = namespace_of(centred)
-        scaled = centred if self._scale is None else centred * self._scale
-        along = xp.matmul(scaled, adjoint(self._right))
-        found = xp.sum(squared_modulus(along) / (self._values**2 + self._ridge), axis=1)
-        if not self.is_complete:
-            beyond = scaled - xp.matmul(along, self._right)
+        known, xp = self._known, namespace_of(centred)
+        scaled = centred if known.scale is None else centred * known.scale
+        along = xp.matmul(scaled, adjoint(known.right))
+        found = xp.sum(squared_modulus(along) / (known.squares + self._ridge), axis=1)
+        if not known.is_complete:
+            beyond = scaled - xp.matmul(along, known.right)
             found = found + xp.sum(squared_modulus(beyond), axis=1) / self._ridge
-        return found + 1 / self.n_samples
-
-    def _leverage_of_noise(self) -> Any:
-        """Return ``c``, what noise adds to ``g`` on average."""
-        xp = namespace_of(self._noise)
-        noise = self._noise if self._scale is None else self._noise * self._scale
-        shares = squared_modulus(self._right)
-        along = xp.sum(shares / (self._values**2 + self._ridge)[:, None], axis=0)
-        beyond = xp.clip(1 - xp.sum(shares, axis=0), min=0.0) / self._ridge
-        return xp.sum(noise**2 * (along + (0 if self.is_complete else beyond)))
+        return found + 1 / known.n_samples
 
     def to_numpy(self) -> _Regression:
         """Return the same regression with NumPy arrays."""
         on_host = copy(self)
         on_host.__dict__.update({name: to_numpy(value) for name, value in vars(self).items()})
+        on_host._known = self._known.to_numpy()
         return on_host
 
+    def _leverage_of_noise(self) -> Any:
+        """Return ``c``, what noise adds to ``g`` on average."""
+        known, xp = self._known, namespace_of(self._noise)
+        noise = self._noise if known.scale is None else self._noise * known.scale
+        shares = squared_modulus(known.right)
+        found = xp.sum(shares / (known.squares + self._ridge)[:, None], axis=0)
+        if not known.is_complete:
+            found = found + xp.clip(1 - xp.sum(shares, axis=0), min=0.0) / self._ridge
+        return xp.sum(noise**2 * found)
 
-def _fit(
-    plain: _Regression, columns: Any, penalties: NDArray[np.float64], noise: NDArray[np.float64]
+
+def _with_noise(
+    known: _SingularValues,
+    columns: Any,
+    penalties: NDArray[np.float64],
+    noise: NDArray[np.float64],
 ) -> _Regression:
     """Return the regression with a penalty for every column, for known values with noise."""
-    on_device = moved_like(_real_part(columns), noise)
+    like = _real_part(columns)
+    on_device = moved_like(like, noise)
     if np.ptp(penalties) == 0:  # the singular values without a scale can be used
-        return plain.with_ridge(float(penalties[0]), on_device)
-    scale = moved_like(_real_part(columns), 1 / np.sqrt(penalties))
-    return _Regression(columns, scale).with_ridge(1.0, on_device)
+        return _Regression(known, float(penalties[0]), on_device)
+    scaled = _SingularValues(columns, moved_like(like, 1 / np.sqrt(penalties)))
+    return _Regression(scaled, 1.0, on_device)
 
 
-def _best_ridge(known: _Regression, blocks: Iterator[Any], precision: str) -> float:
+def _best_ridge(known: _SingularValues, blocks: Iterator[Any], precision: str) -> float:
     """Return the ridge with the least generalised cross-validation error."""
     powers = np.arange(_LEAST_SHARE[precision], _LARGEST_SHARE + 0.125, 0.25)
     ridges = known.mean_square * 10.0**powers
-    energy, total = np.zeros(len(known.squares)), 0.0
+    squares = np.asarray(to_numpy(known.squares), float)
+    energy, total = np.zeros(len(squares)), 0.0
     for block in blocks:
         along, whole = known.energies(block)
         energy, total = energy + along, total + whole
     beyond = max(0.0, total - float(energy.sum()))  # error that no ridge can avoid
-    lost = ridges[:, None] / (known.squares + ridges[:, None])
+    lost = ridges[:, None] / (squares + ridges[:, None])
     residual = beyond + lost**2 @ energy
-    freedom = known.n_samples - 1 - len(known.squares) + lost.sum(axis=1)
+    freedom = known.n_samples - 1 - len(squares) + lost.sum(axis=1)
     error = residual / np.maximum(freedom, np.finfo(float).tiny) ** 2
     return float(ridges[np.argmin(error)])
 

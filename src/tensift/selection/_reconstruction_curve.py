@@ -71,9 +71,7 @@ class ReconstructionCurve:
         """Make a curve of sums of squares ``(c + 1, d)``, as `errors_of_samples` returns them."""
         total = float(sums[-1].sum())
         if total == 0:
-            raise ValueError(
-                "X equals the fitted mean everywhere: there is nothing to reconstruct"
-            )
+            raise ValueError("X equals the fitted mean everywhere: there is nothing to reconstruct")
         means = (sums / n_samples).reshape(len(sums), *feature_shape)
         errors = sums[:-1].sum(axis=1) / total
         return cls(np.array(counts, dtype=np.intp), errors, means[:-1], means[-1], n_samples)

@@ -24,6 +24,8 @@ from tensift.sources import even_subsample
 
 __all__ = ["Replacement", "Replacements", "ReplacingSelector"]
 
+_WHO = "a judgement of features"
+
 
 class Replacement(NamedTuple):
     """What becomes of a kept feature that fails.
@@ -235,7 +237,7 @@ class ReplacingSelector(RestoringSelector):
         return np.array(best_additions(self._kept_set(features), features, int(k)), dtype=np.intp)
 
     def _kept_features(self) -> list[int]:
-        self._checked_samples("this method")
+        self._checked_samples(_WHO)
         return [int(one) for one in to_numpy(self.get_support(indices=True))]
 
     def _scores_of_rule(self) -> Any:
@@ -244,7 +246,8 @@ class ReplacingSelector(RestoringSelector):
 
     def _kept_set(self, features: Sequence[int]) -> KeptSet:
         """Return what the kept features are worth by the rule."""
-        rows, mode = even_subsample(self._checked_samples("this method").held()), self._fitted_mode()
+        mode = self._fitted_mode()
+        rows = even_subsample(self._checked_samples(_WHO).held())
         kept: KeptSet
         if self.selection == "geometry":
             geometry = Geometry(rows, mode)
@@ -272,12 +275,12 @@ class ReplacingSelector(RestoringSelector):
             if substitute is not None:
                 replaced = float(fewer.values_with()[substitute])
             found.append((-1 if substitute is None else substitute, less, replaced))
-        substitutes, less_, replaced_ = (np.array(one) for one in zip(*found, strict=True))
-        shares = [
-            np.full(len(found), np.nan) if whole <= 0 else 1 - values / whole
-            for values in (less_, replaced_)
-        ]
-        measure = "alignment" if self.selection == "geometry" else "explained variance"
+        left = np.array([values for _, *values in found])
+        lost = 1 - left / whole if whole > 0 else np.full(left.shape, np.nan)
         return Replacements(
-            np.array(wanted, dtype=np.intp), substitutes.astype(np.intp), *shares, measure
+            feature=np.array(wanted, dtype=np.intp),
+            substitute=np.array([substitute for substitute, *_ in found], dtype=np.intp),
+            lost=lost[:, 0],
+            lost_with_substitute=lost[:, 1],
+            measure="alignment" if self.selection == "geometry" else "explained variance",
         )

@@ -228,9 +228,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         estimate = self._learned_estimate(checked)
         xp, number = namespace_of(values), values.shape[0]
         _check_real(is_complex(values), estimate)
-        found = estimate.of(
-            xp.reshape(values, (number, elements.shape[0])), return_std=return_std
-        )
+        found = estimate.of(xp.reshape(values, (number, elements.shape[0])), return_std=return_std)
         shape = (number, self.n_features_in_) if rows else (number, *self.feature_shape_)
         if not return_std:
             return xp.reshape(found, shape)
@@ -362,10 +360,10 @@ def _checked_noise(noise: Any, count: int) -> NDArray[np.float64] | None:
 def _checked_counts(counts: Sequence[int] | None, kept: int, total: int) -> list[int]:
     if counts is None:
         return [*(1 << k for k in range((kept - 1).bit_length())), kept]
-    wanted = list(np.ravel(counts))  # type: ignore[arg-type]
-    if not wanted or not all(isinstance(one, Integral) for one in wanted):
+    given = list(np.ravel(counts))
+    if not given or not all(isinstance(one, Integral) for one in given):
         raise ValueError(f"counts must be one or more whole numbers, got {counts!r}")
-    wanted = [int(one) for one in wanted]
+    wanted = [int(one) for one in given]
     if wanted[0] < 1 or wanted[-1] > total or any(np.diff(wanted) <= 0):
         raise ValueError(
             f"counts must increase and lie between 1 and {total}, the number of features; got "
