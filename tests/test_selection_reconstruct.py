@@ -23,7 +23,9 @@ from tensift.sources import Chunks
 
 def gaussian(rng, n, d, rank=6, noise=0.3, kind=float):
     """Samples of a few factors, noise and a mean."""
-    factors = rng.normal(size=(rank, d)) + (1j * rng.normal(size=(rank, d)) if kind is complex else 0)
+    factors = rng.normal(size=(rank, d)) + (
+        1j * rng.normal(size=(rank, d)) if kind is complex else 0
+    )
     left = rng.normal(size=(n, rank))
     rest = rng.normal(size=(n, d))
     if kind is complex:
@@ -360,7 +362,9 @@ def test_another_count_after_fit_gets_another_estimate():
     found = selector.reconstruct(selector.transform(X))
     expected = VarianceSelector(8).fit(X)
     assert np.array_equal(found, expected.reconstruct(expected.transform(X)))
-    with pytest.raises(ValueError, match=r"Z has samples of shape \(3,\), but transform returns \(8"):
+    with pytest.raises(
+        ValueError, match=r"Z has samples of shape \(3,\), but transform returns \(8"
+    ):
         selector.reconstruct(X.reshape(90, 30)[:, :3])
 
 
@@ -497,7 +501,9 @@ def test_merged_moments_have_no_samples_to_learn_from():
     one, other = collect_moments(X[:40]), collect_moments(X[40:])
     merged = Moments(one.orientation).merge(one).merge(other)
     selector = STPCASelector(4, selection="top", lam=1, eta=1).fit(merged)
-    with pytest.raises(ValueError, match="reconstruct looks at samples, but STPCASelector has none"):
+    with pytest.raises(
+        ValueError, match="reconstruct looks at samples, but STPCASelector has none"
+    ):
         selector.reconstruct(selector.transform(X))
     for call in (selector.replacements, lambda: selector.extend(1), lambda: selector.replace(0)):
         with pytest.raises(ValueError, match="looks at samples, but STPCASelector has none"):
