@@ -203,7 +203,8 @@ def test_where_noise_is_zero_values_come_back_as_given():
     estimate = LinearEstimate(X, np.array([2, 4, 7]), np.array([0.0, 1.0, 0.0]))
     found, deviation = estimate.of(X[:9, [2, 4, 7]], return_std=True)
     assert np.array_equal(found[:, [2, 7]], X[:9, [2, 7]])
-    assert (deviation[:, [2, 7]] == 0).all() and (deviation[:, 4] > 0).all()
+    assert (deviation[:, [2, 7]] == 0).all()
+    assert (deviation[:, 4] > 0).all()
 
 
 @pytest.mark.parametrize("size", [1e-90, 1e-3, 1e90])
@@ -229,7 +230,8 @@ def test_collinear_and_constant_values_and_values_that_are_all_constant():
     weights = np.linalg.solve(Z.T @ Z + with_copies.ridge * np.eye(3), Z.T @ F)
     expected = X.mean(axis=0) + Z[:6] @ weights
     assert np.allclose(found[:, [0, *range(5, 10)]], expected[:, [0, *range(5, 10)]])
-    assert np.isfinite(deviation).all() and deviation.max() < 10
+    assert np.isfinite(deviation).all()
+    assert deviation.max() < 10
     # A value that never changed has no leverage when it does.
     changed = X[:6, [1, 2, 3, 4]] + [0, 0, 1, 0]
     again, the_same = with_copies.of(changed, return_std=True)
@@ -537,10 +539,12 @@ def test_the_curve_of_counts_and_of_samples_in_chunks():
     X = tensors()
     selector = VarianceSelector(2).fit(X[:60])
     curve = selector.reconstruction_curve(X[60:], counts=[1, 30])
-    assert curve.errors[1] == 0 and curve.n_samples == 30
+    assert curve.errors[1] == 0
+    assert curve.n_samples == 30
     for source in (iter(np.array_split(X[60:], 3)), da.from_array(X[60:], chunks=(7, 5, 6))):
         found = selector.reconstruction_curve(source, counts=[1, 30])
-        assert np.allclose(found.errors, curve.errors) and found.n_samples == 30
+        assert np.allclose(found.errors, curve.errors)
+        assert found.n_samples == 30
     for counts in ([], [0], [2, 1], [31], [1.5], "x"):
         with pytest.raises(ValueError, match="counts must"):
             selector.reconstruction_curve(X, counts=counts)

@@ -127,7 +127,8 @@ def test_losses_and_substitutes_are_those_of_the_definition(place, mode, is_comp
     for one, feature in zip(found, kept, strict=True):
         others = [j for j in kept if j != feature]
         substitute = best_by_definition(exact, others, kept, size)
-        assert one.feature == feature and one.substitute == substitute
+        assert one.feature == feature
+        assert one.substitute == substitute
         assert_allclose(one.lost, 1 - exact.of(others) / whole, atol=1e-9)
         with_it = 1 - exact.of([*others, substitute]) / whole
         assert_allclose(one.lost_with_substitute, with_it, atol=1e-9)
@@ -193,7 +194,8 @@ def test_a_copy_replaces_its_original_without_loss():
     (kept,) = set(selector.get_support(indices=True).tolist()) & {first, last}  # never both
     found = selector.replace(kept)
     assert {found.feature, found.substitute} == {first, last}
-    assert found.lost > 0.01 and abs(found.lost_with_substitute) < 1e-9
+    assert found.lost > 0.01
+    assert abs(found.lost_with_substitute) < 1e-9
 
 
 def test_the_only_feature_is_all_there_is_to_lose():
@@ -205,7 +207,8 @@ def test_the_only_feature_is_all_there_is_to_lose():
 def test_with_all_features_kept_there_is_no_substitute():
     selector = AllFeatures().fit(faces())
     found = selector.replacements()
-    assert (found.substitute == -1).all() and len(found) == 20
+    assert (found.substitute == -1).all()
+    assert len(found) == 20
     assert_array_equal(found.lost, found.lost_with_substitute)
     assert found.to_rows()[0]["substitute"] is None
     with pytest.raises(ValueError, match="all features are kept"):
@@ -216,8 +219,10 @@ def test_with_all_features_kept_there_is_no_substitute():
 
 def test_a_table_is_a_sequence():
     found = GeometrySelector(5).fit(faces()).replacements()
-    assert isinstance(found, Replacements) and len(found) == 5
-    assert found[-1] == list(found)[-1] and found[1:3] == [found[1], found[2]]
+    assert isinstance(found, Replacements)
+    assert len(found) == 5
+    assert found[-1] == list(found)[-1]
+    assert found[1:3] == [found[1], found[2]]
     assert found.to_rows()[0] == found[0]._asdict()
     assert all(type(value) in (int, float) for value in found[0])
     assert_array_equal(found.feature, np.sort(found.feature))
@@ -230,7 +235,8 @@ def test_features_that_hardly_vary_are_worth_nothing():
     X[:, 0, 0] = 7
     for selector in (GeometrySelector(20), VarianceSelector(20)):
         found = selector.fit(X).replacements()
-        assert found.feature[0] == 0 and found.lost[0] == pytest.approx(0, abs=1e-12)
+        assert found.feature[0] == 0
+        assert found.lost[0] == pytest.approx(0, abs=1e-12)
     assert GeometrySelector(17).fit(X).extend(3)[-1] == 0  # picked last
 
 
