@@ -203,7 +203,7 @@ class ReconstructionDisplay:
         coords: Mapping[str, Any] | None,
     ) -> ReconstructionDisplay:
         fitted = FittedSelection.of(estimator, dims, coords)
-        on_host = clone_for_arrays(estimator.to_numpy())
+        on_host = _returning_arrays(estimator.to_numpy())
         chosen = take_samples(X, samples)
         restored, deviations = on_host.reconstruct(on_host.transform(chosen), return_std=True)
         shape = (len(chosen), *fitted.names.shape)
@@ -242,8 +242,8 @@ class ReconstructionDisplay:
         if self.deviations is not None and Lines.fit(names, self.feature_mode):
             lines = Lines(names, self.feature_mode, self.support)
             labels = [self._label(row) for row in range(len(self.samples))]
-            parts = [_real(self.samples), _real(self.reconstructions), self.deviations]
-            self.axes_: Any = lines.draw(figure, *parts, labels)
+            values = _real(self.samples), _real(self.reconstructions), self.deviations
+            self.axes_: Any = lines.draw(figure, labels, *values)
             return self
         montage = Montage.choose(names)
         rows = len(self.samples)
@@ -305,9 +305,11 @@ class ReconstructionDisplay:
         ax.scatter(right, down, s=size, color=ACCENT, linewidths=0)
 
 
-def clone_for_arrays(selector: TensorSelector) -> TensorSelector:
+def _returning_arrays(selector: TensorSelector) -> TensorSelector:
     """Return a copy of a fitted selector whose `transform` returns arrays, not data frames."""
-    return copy(selector).set_output(transform="default")
+    other = copy(selector)
+    other.__dict__.pop("_sklearn_output_config", None)  # which the copy would share
+    return other.set_output(transform="default")
 
 
 def _floating(values: ArrayLike) -> NDArray:

@@ -44,10 +44,10 @@ class Lines:
     def draw(
         self,
         figure: Figure,
+        labels: Sequence[str],
         samples: NDArray,
         estimates: NDArray,
         deviations: NDArray,
-        labels: Sequence[str],
     ) -> NDArray[Any]:
         """Draw one panel per sample."""
         rows = len(samples)
@@ -96,7 +96,9 @@ class Lines:
         several = len(sample) > 1
         middle = np.median(sample[shown], axis=1) if several else np.zeros(1)
         away = np.abs(sample[shown] - middle[:, None])
-        step = 2.4 * float(np.percentile(away, 98)) or 1.0 if several else -1.0
+        # Apart enough for the lines, and mostly for their bands.
+        widest = max(np.percentile(away, 98), _BAND * np.percentile(deviation[shown], 90))
+        step = 2.4 * float(widest) or 1.0 if several else -1.0
         points = np.arange(sample.shape[1])
         for place, line in enumerate(shown):
 
