@@ -494,7 +494,7 @@ def test_errors_say_what_is_wrong():
             selector.reconstruct(shaped)
     with pytest.raises(ValueError, match="Z is complex"):
         selector.reconstruct(Z + 0j)
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="Input Z contains NaN"):
         selector.reconstruct(np.full_like(Z, np.nan))
 
 

@@ -131,8 +131,10 @@ class LinearEstimate:
         xp = namespace_of(values)
         centred = self._centred(values)
         found = xp.matmul(centred, self._weights) * self._unit + self.mean
-        given = xp.take(values, self._place, axis=1)
-        found = xp.where(self._is_given, given, found)
+        if isinstance(found, np.ndarray):  # the standard has no assignment by index arrays
+            found[:, self._known[self._is_exact]] = values[:, self._is_exact]
+        else:
+            found = xp.where(self._is_given, xp.take(values, self._place, axis=1), found)
         if not return_std:
             return found
         inflated = xp.sqrt(1 + self._of_others.leverage(centred))[:, None] * self.deviation

@@ -222,7 +222,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             check_same_kind(Z, self._fitted_kind(), type(self).__name__)
         else:
             refuse_device_array(Z, type(self).__name__)
-        values: Any = check_finite_on_device(Z) if is_device_array(Z) else check_finite(Z)
+        values: Any = check_finite_on_device(Z, "Z") if is_device_array(Z) else check_finite(Z, "Z")
         rows = values.ndim == 2 and (mode is not None or self._rows_in)
         _check_shape(tuple(values.shape[1:]), shapes)
         estimate = self._learned_estimate(checked)
@@ -299,7 +299,7 @@ def estimates_of_chunk(
     chunk: NDArray, estimate: LinearEstimate, shape: tuple[int, ...], return_std: bool
 ) -> NDArray:
     """Return the estimates for a chunk of known values, and the deviations side by side."""
-    values = check_finite(chunk)
+    values = check_finite(chunk, "Z")
     _check_real(np.iscomplexobj(values), estimate)
     values = values.reshape(len(values), -1)
     found = estimate.of(values, return_std=return_std)
