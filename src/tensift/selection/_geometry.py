@@ -60,6 +60,7 @@ _LEAST_WEIGHT = 0.02  # of the largest agreement, and of the largest score
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are left out
 _ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviations of constants, as a share of them
 _TIE = {"float64": 1e-9, "float32": 1e-5}  # merits that differ by a smaller share are equal
+_HALVES = ((0, 2), (1, 3), (0, 3), (1, 2))  # of quarters of the features: two splits
 _BLOCK = 512  # columns whose neighbours are compared together
 
 
@@ -107,12 +108,18 @@ class Geometry:
             values = xp.take(values, _indices(values, self.kept), axis=1)
             deviation = deviation[self.kept]
         self.agreement = np.zeros(self.n_features)
-        components = None
+        self._components = self._products = None
         if self.kept.size:
             components, agreement = _look_at(values, deviation)
             self.agreement[self.kept] = agreement
-            values /= moved_or_same(values, np.sqrt(deviation)[:, None])
-        self._components = components
+            self._components = components.of_all()
+            root = np.sqrt(deviation)
+            values /= moved_or_same(values, root[:, None])
+            if components.products is not None:
+                roots = moved_or_same(values, np.repeat(root, values.shape[2]))
+                self._products = components.products
+                self._products /= roots[:, None]
+                self._products /= roots
         self.values = values
 
     @cached_property
@@ -135,7 +142,7 @@ class Geometry:
     @cached_property
     def overlaps(self) -> Any:
         """``b_ij = <K_i, K_j>``, computed when asked for."""
-        return overlaps_of(self.values)
+        return overlaps_of(self.values, self._products)
 
     @property
     def n_structured(self) -> int:
@@ -157,18 +164,11 @@ class Geometry:
         takes_part[self.kept] = 1
         places = xp.take(_indices(values, place), order)
         counts = xp.take(moved_or_same(values, takes_part), order)
-        redundancy = xp.zeros_like(self.aligned)
-        total = square = xp.zeros_like(self.aligned[0, ...])
-        curve = []
-        for k in range(order.shape[0]):
-            feature, is_kept = places[k, ...], counts[k, ...]
-            total = total + is_kept * _at(self.aligned, feature)
-            square = square + is_kept * (
-                2 * _at(redundancy, feature) + _at(self.overlaps.squares, feature)
-            )
-            redundancy = redundancy + is_kept * self.overlaps.with_feature(feature)
-            curve.append(xp.where(square > 0, total / xp.sqrt(xp.where(square > 0, square, 1)), 0))
-        return xp.stack(curve) / float(np.linalg.norm(self.target.T @ self.target))
+        totals = xp.cumulative_sum(counts * xp.take(self.aligned, places))
+        squares = self.overlaps.squares_of_sums(places, counts)
+        lengths = xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
+        cosines = xp.where(squares > 0, totals / lengths, xp.zeros_like(totals))
+        return cosines / float(np.linalg.norm(self.target.T @ self.target))
 
 
 class GeometryOrder:
@@ -208,22 +208,31 @@ class GeometryOrder:
     def extend(self, count: int) -> Any:
         """Return the first `count` features."""
         geometry = self.geometry
-        while len(self._picks) < min(count, len(geometry.kept)):
-            xp = namespace_of(self._gains)
-            tier = self._tiers[len(self._picks) >= self._n_structured]
-            merit = xp.where(self._is_left & tier, self._merit(), -math.inf)
-            # Rounding must not decide between equal features: the first of those that are near
-            # the maximum wins. The pick stays on the device, since transfers would be slow.
-            near = merit >= (1 - _TIE[precision_of(merit)]) * xp.max(merit)
-            pick = xp.argmax(xp.astype(near, xp.int32))
-            self._picks.append(pick)
-            self._total = self._total + _at(self._gains, pick)
-            self._square = self._square + (
-                2 * _at(self._redundancy, pick) + _at(geometry.overlaps.squares, pick)
-            )
-            self._redundancy = self._redundancy + geometry.overlaps.with_feature(pick)
-            self._is_left = self._is_left & (self._numbers != pick)
+        missing = min(count, len(geometry.kept)) - len(self._picks)
+        if missing > 0:
+            geometry.overlaps.prepare(missing)
+        for _ in range(missing):
+            self._pick()
         return self.ranking()[:count]
+
+    def _pick(self) -> None:
+        """Pick one feature more. The pick stays on the device, since transfers would be slow."""
+        overlaps = self.geometry.overlaps
+        xp = namespace_of(self._gains)
+        tier = self._tiers[len(self._picks) >= self._n_structured]
+        merit = xp.where(self._is_left & tier, self._merit(), -math.inf)
+        # Rounding must not decide between equal features: the first of those that are near the
+        # maximum wins.
+        near = merit >= (1 - _TIE[precision_of(merit)]) * xp.max(merit)
+        pick = xp.argmax(xp.astype(near, xp.int32))
+        place = pick[None]
+        self._picks.append(pick)
+        self._total = self._total + xp.take(self._gains, place)[0, ...]
+        self._square = (
+            self._square + xp.take(2 * self._redundancy + overlaps.squares, place)[0, ...]
+        )
+        self._redundancy = self._redundancy + overlaps.with_feature(pick)
+        self._is_left = self._is_left & (self._numbers != pick)
 
     def ranking(self) -> Any:
         """Return all features: those picked, then the others by what they would add next."""
@@ -290,32 +299,31 @@ def _fibres(rows: Any, feature_mode: int | None) -> Any:
 
 def _look_at(
     values: Any, deviation: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the whitened components of all features, and the agreement of every feature.
+) -> tuple[SampleComponents, NDArray[np.float64]]:
+    """Return what gives the components of all features, and the agreement of every feature.
 
     The agreement is cross-fitted: neighbours come from one half of the features, and the features
-    of the other half are judged. Features are split by the rank of their deviation, not by their
-    index, so that the result does not depend on the order of features.
+    of the other half are judged. Quarters make two splits into halves. Features are split by the
+    rank of their deviation, not by their index, so that the result does not depend on the order of
+    features.
     """
     n_samples, n_features, depth = values.shape
     xp = namespace_of(values)
     flat = xp.reshape(values, (n_samples, n_features * depth))
-    components = SampleComponents(flat)
     if n_features == 1:
-        return components.of_all(), np.ones(1)
-    rank = np.empty(n_features, int)
-    rank[np.argsort(-deviation, kind="stable")] = np.arange(n_features)
-    splits = (rank % 2, (rank // 2 + rank) % 2)
-    columns = np.arange(n_features * depth).reshape(n_features, depth)
+        return SampleComponents(flat), np.ones(1)
+    ranked = np.argsort(-deviation, kind="stable")
+    quarters = [ranked[start::4] for start in range(4)]
+    columns = [(depth * quarter[:, None] + np.arange(depth)).ravel() for quarter in quarters]
+    components = SampleComponents(flat, columns)
     found = np.zeros(n_features)
-    for side in splits:
-        halves = [np.flatnonzero(side == half) for half in (0, 1)]
-        own = [columns[half].ravel() for half in halves]
-        graphs = [neighbour_graph(one) for one in components.of_halves(own)]
-        for half, part, graph in zip(halves, own, graphs[::-1], strict=True):
-            judged = xp.take(flat, _indices(flat, part), axis=1)
-            found[half] += agreement_of(judged, depth, graph)
-    return components.of_all(), found / len(splits)
+    for one, other in _HALVES:
+        graph = neighbour_graph(components.of(one, other))
+        judged = [quarter for quarter in range(4) if quarter not in (one, other)]
+        part = np.concatenate([columns[quarter] for quarter in judged])
+        agreement = agreement_of(xp.take(flat, _indices(flat, part), axis=1), depth, graph)
+        found[np.concatenate([quarters[quarter] for quarter in judged])] += agreement / 2
+    return components, found
 
 
 def agreement_of(flat: Any, depth: int, graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
@@ -356,8 +364,3 @@ def _largest(values: Any) -> float:
 
 def _indices(like: Any, indices: NDArray[Any]) -> Any:
     return moved_to(like, indices) if is_device_array(like) else indices
-
-
-def _at(values: Any, index: Any) -> Any:
-    """Return the value at an index that is on the device, as an array without axes."""
-    return namespace_of(values).take(values, index[None], axis=0)[0, ...]

@@ -8,6 +8,7 @@ Everything here is small (``n`` samples, at most a few thousand) and is computed
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,12 @@ _NEIGHBOURS = (3, 5, 8)
 _RANKS_OF_COMPONENTS = (5, 10, 20, 40)
 _RANKS_OF_GRAPH = (10, 20, 40)
 _ROUNDING = 1e-10  # smaller eigenvalues, relative to the largest, are rounding errors
-_DENSE = 768  # rows up to which a dense eigenproblem is faster than iterations
-_MORE = 20  # columns of a block beyond the wanted ones
+_DENSE = 480  # rows up to which a dense eigenproblem is faster than iterations
+_WIDTH = 24  # columns of a block of an iteration
+_DIRECTIONS = 2.4  # columns of all blocks, for each wanted vector
+_FEWEST_STEPS = 6
+_FAR = 1e-4  # eigenvalues above this share of the largest need no double precision
+_IN_CACHE = 2**18  # similarities that are compared together
 
 
 def whitened_components(samples: Any, most: int = max(_COMPONENTS)) -> NDArray[np.float64]:
@@ -47,7 +52,7 @@ def whitened_components(samples: Any, most: int = max(_COMPONENTS)) -> NDArray[n
 
     Notes
     -----
-    If both `n` and `d` are above 768, the vectors are found by three steps of a block Krylov
+    If both `n` and `d` are above 480, the vectors are found by ten steps of a block Krylov
     iteration. Those with a gap below them are accurate; among directions of nearly equal energy, as
     in noise, it returns some of them instead of exactly the leading ones.
 
@@ -61,43 +66,64 @@ def whitened_components(samples: Any, most: int = max(_COMPONENTS)) -> NDArray[n
     ((40, 6), True)
     """
     refuse_masked(samples, "samples")
-    return SampleComponents(samples, most).of_all()
+    return SampleComponents(samples, most=most).of_all()
 
 
 class SampleComponents:
-    """Whitened components of all values and of halves of them, from one Gram matrix.
+    """Whitened components of all values and of parts of them, from Gram matrices made once.
 
-    The Gram matrix is that of samples (``n x n``) or of values (``d x d``), whichever is smaller.
-    The first kind adds up over values, so that of the second half is a difference. The second kind
-    has those of the halves as blocks.
+    Gram matrices are those of samples (``n x n``) or of values (``d x d``), whichever is smaller.
+    The first kind adds up over the parts; the second kind has those of the parts as blocks.
+
+    Parameters
+    ----------
+    samples : array of shape (n, d)
+        Centred real samples, of any array library.
+    parts : list of arrays of int, optional
+        Columns that make up all values, each in one part.
+    most : int, default=100
+        How many components to return at most.
+
+    Attributes
+    ----------
+    products : array of shape (d, d) or None
+        The products of all values, where the samples are; None if there are more values than
+        samples.
     """
 
-    def __init__(self, samples: Any, most: int = max(_COMPONENTS)) -> None:
+    def __init__(
+        self,
+        samples: Any,
+        parts: list[NDArray[np.intp]] | None = None,
+        most: int = max(_COMPONENTS),
+    ) -> None:
         xp = namespace_of(samples)
         n_samples, n_values = samples.shape
         self._samples = samples
+        self._parts = parts
         self._count = min(most, max(1, n_samples // 4))
-        self._by_samples = n_values > n_samples
-        left, right = (samples, samples.T) if self._by_samples else (samples.T, samples)
-        self._gram = np.asarray(to_numpy(xp.matmul(left, right)), float)
+        self.products = None
+        self._grams = []
+        if n_values > n_samples:
+            blocks = [samples] if parts is None else (self._columns(part) for part in parts)
+            self._grams = [_on_host(xp.matmul(block, block.T)) for block in blocks]
+        else:
+            self.products = xp.matmul(samples.T, samples)
 
     def of_all(self) -> NDArray[np.float64]:
         """Return the components of all values."""
-        if self._by_samples:
-            return _leading(self._gram, self._count)[1]
-        return self._from_values(self._samples, self._gram)
+        if self.products is None:
+            return _leading(sum(self._grams[1:], self._grams[0]), self._count)[1]
+        return self._from_values(self._samples, _on_host(self.products))
 
-    def of_halves(self, halves: list[NDArray[np.intp]]) -> list[NDArray[np.float64]]:
-        """Return the components of two halves of the values, given by their columns."""
-        if self._by_samples:
-            part = self._columns(halves[0])
-            first = np.asarray(to_numpy(namespace_of(part).matmul(part, part.T)), float)
-            del part  # as large as half of the samples
-            return [_leading(gram, self._count)[1] for gram in (first, self._gram - first)]
-        return [
-            self._from_values(self._columns(half), self._gram[np.ix_(half, half)])
-            for half in halves
-        ]
+    def of(self, one: int, other: int) -> NDArray[np.float64]:
+        """Return the components of two parts together, given by their numbers."""
+        if self.products is None:
+            return _leading(self._grams[one] + self._grams[other], self._count)[1]
+        assert self._parts is not None
+        columns = np.concatenate([self._parts[one], self._parts[other]])
+        gram = _on_host(self.products)[np.ix_(columns, columns)]
+        return self._from_values(self._columns(columns), gram)
 
     def _columns(self, columns: NDArray[np.intp]) -> Any:
         samples = self._samples
@@ -110,7 +136,11 @@ class SampleComponents:
         right = right / np.sqrt(energies)
         if is_device_array(samples):
             right = moved_to(samples, right, samples.dtype)
-        return np.asarray(to_numpy(namespace_of(samples).matmul(samples, right)), float)
+        return _orthonormal(_on_host(namespace_of(samples).matmul(samples, right)))
+
+
+def _on_host(values: Any) -> NDArray[np.float64]:
+    return np.asarray(to_numpy(values), float)
 
 
 def _leading(
@@ -118,38 +148,84 @@ def _leading(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the largest eigenvalues above rounding and their vectors, in descending order."""
     size = len(gram)
-    if size <= _DENSE or 3 * (count + _MORE) > size:
+    if size <= _DENSE or 2 * _steps(count) * _WIDTH > size:
         values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1])
     else:
-        values, vectors = _krylov(gram, count)
+        peak = max(float(np.diag(gram).max()), np.finfo(float).tiny)
+        values, vectors = _krylov((gram / peak).astype(np.float32), count)
+        if values[0] > _FAR * values[-1]:
+            values, vectors = peak * values, _orthonormal(vectors.astype(float))
+        else:  # single precision would blur the last directions
+            values, vectors = _krylov(gram, count)
     real = values > _ROUNDING * max(values[-1], np.finfo(float).tiny)
     return values[real][::-1], vectors[:, real][:, ::-1]
 
 
-def _krylov(
-    gram: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _steps(count: int) -> int:
+    """Return the number of blocks of a Krylov iteration."""
+    return max(_FEWEST_STEPS, math.ceil(_DIRECTIONS * count / _WIDTH))
+
+
+def _krylov(gram: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the same by a block Krylov iteration, in ascending order.
 
-    It starts from columns of the matrix, evenly spaced by the rank of their diagonal entries, so
-    that a reordered matrix gives the same result, reordered.
+    Many narrow blocks are more accurate than few wide ones with as many columns together.
     """
-    ranked = np.argsort(-np.diag(gram), kind="stable")
-    spaced = np.linspace(0, len(gram) - 1, count + _MORE).astype(int)
-    block = gram[:, ranked[spaced]]
-    basis = np.empty((len(gram), 0))
-    images = np.empty((len(gram), 0))
-    for _ in range(3):
-        for _ in range(2):  # once is not enough for orthogonality
-            block = block - basis @ (basis.T @ block)
-        block = np.linalg.qr(block)[0]
-        basis = np.concatenate([basis, block], axis=1)
-        block = gram @ block
-        images = np.concatenate([images, block], axis=1)
+    draw = _Directions(np.diag(gram))
+    basis = np.empty((len(gram), _steps(count) * _WIDTH), gram.dtype, order="F")
+    images = np.empty_like(basis)
+    block = gram @ draw(_WIDTH)
+    scale = 0.0
+    for start in range(0, basis.shape[1], _WIDTH):
+        place = slice(start, start + _WIDTH)
+        scale = max(scale, float(np.linalg.norm(block, axis=0).max()))
+        least = 1e4 * float(np.finfo(gram.dtype).eps) * scale
+        basis[:, place] = _what_is_new(block, basis[:, :start], least, draw)
+        block = images[:, place] = gram @ basis[:, place]
     inner = basis.T @ images
     top = [len(inner) - count, len(inner) - 1]
     values, vectors = scipy.linalg.eigh((inner + inner.T) / 2, subset_by_index=top)
     return values, basis @ vectors
+
+
+def _what_is_new(
+    block: NDArray[Any], known: NDArray[Any], least: float, draw: _Directions
+) -> NDArray[Any]:
+    """Return orthonormal directions that a block adds to known ones, as many as its columns.
+
+    Directions shorter than `least` are rounding errors, and random ones take their place: in
+    matrices of low rank, rounding would repeat known directions.
+    """
+    found, lengths = np.linalg.qr(block - known @ (known.T @ block))
+    short = np.abs(np.diag(lengths)) <= least
+    if short.any():
+        found[:, short] = draw(int(np.count_nonzero(short)))
+    # Once is not enough for orthogonality.
+    return np.linalg.qr(found - known @ (known.T @ found))[0]
+
+
+def _orthonormal(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return orthonormal columns, given nearly orthonormal ones."""
+    root = scipy.linalg.cholesky(vectors.T @ vectors)
+    return np.asarray(scipy.linalg.solve_triangular(root, vectors.T, trans=1).T)
+
+
+class _Directions:
+    """Random directions, the same at every call.
+
+    They are drawn for diagonal entries in descending order, so that a reordered matrix gives the
+    same result, reordered.
+    """
+
+    def __init__(self, diagonal: NDArray[Any]) -> None:
+        self._random = np.random.RandomState(0)
+        self._dtype = diagonal.dtype
+        self._place = np.empty(len(diagonal), dtype=np.intp)
+        self._place[np.argsort(-diagonal, kind="stable")] = np.arange(len(diagonal))
+
+    def __call__(self, count: int) -> NDArray[Any]:
+        drawn = self._random.standard_normal((len(self._place), count))
+        return drawn.astype(self._dtype)[self._place]
 
 
 def neighbour_graph(components: NDArray[np.float64]) -> scipy.sparse.csr_array:
@@ -177,15 +253,20 @@ def neighbour_graph(components: NDArray[np.float64]) -> scipy.sparse.csr_array:
 
 def _nearest(components: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     """Return the `count` most similar other samples of each sample, the nearest first."""
+    size = len(components)
     length = np.linalg.norm(components, axis=1, keepdims=True)
     unit = components / np.where(length > 0, length, 1)
-    similarity = unit @ unit.T
-    np.fill_diagonal(similarity, -np.inf)
-    nearest = np.empty((len(unit), count), dtype=np.intp)
-    own = np.arange(len(unit))
-    for rank in range(count):  # much faster than a partial sort, since there are so few
-        nearest[:, rank] = np.argmax(similarity, axis=1)
-        similarity[own, nearest[:, rank]] = -np.inf
+    if size > _DENSE:  # for fewer samples, single precision would save no time
+        unit = unit.astype(np.float32)
+    nearest = np.empty((size, count), dtype=np.intp)
+    step = max(1, _IN_CACHE // size)
+    for start in range(0, size, step):
+        similarity = unit[start : start + step] @ unit.T
+        rows = np.arange(len(similarity))
+        similarity[rows, start + rows] = -np.inf
+        for rank in range(count):  # much faster than a partial sort, since there are so few
+            found = nearest[start : start + step, rank] = np.argmax(similarity, axis=1)
+            similarity[rows, found] = -np.inf
     return nearest
 
 
