@@ -213,7 +213,15 @@ class GeometryOrder:
             geometry.overlaps.prepare(missing)
         for _ in range(missing):
             self._pick()
+        if 0 < count <= len(self._picks):
+            return self._picked()[:count]
         return self.ranking()[:count]
+
+    def _picked(self) -> Any:
+        """Return the features picked so far; at least one."""
+        kept = _indices(self._gains, self.geometry.kept)
+        xp = namespace_of(kept)
+        return xp.take(kept, xp.stack(self._picks))
 
     def _pick(self) -> None:
         """Pick one feature more. The pick stays on the device, since transfers would be slow."""
@@ -246,7 +254,7 @@ class GeometryOrder:
             others = self._waiting()[: kept.shape[0] - len(self._picks)]
             parts = [xp.take(kept, others), *parts]
             if self._picks:
-                parts = [xp.take(kept, xp.stack(self._picks)), *parts]
+                parts = [self._picked(), *parts]
         return xp.concat(parts)
 
     def _waiting(self) -> Any:
@@ -260,7 +268,8 @@ class GeometryOrder:
     @property
     def curve(self) -> Any:
         """The alignment, without weights, of the first 1, 2, ... picked features."""
-        return self.geometry.alignment(self.ranking()[: len(self._picks)])
+        picked = self._picked() if self._picks else self.ranking()[:0]
+        return self.geometry.alignment(picked)
 
     def _merit(self) -> Any:
         xp = namespace_of(self._gains)
@@ -313,16 +322,17 @@ def _look_at(
     if n_features == 1:
         return SampleComponents(flat), np.ones(1)
     ranked = np.argsort(-deviation, kind="stable")
-    quarters = [ranked[start::4] for start in range(4)]
+    # Columns are taken much faster in ascending order.
+    quarters = [np.sort(ranked[start::4]) for start in range(4)]
     columns = [(depth * quarter[:, None] + np.arange(depth)).ravel() for quarter in quarters]
     components = SampleComponents(flat, columns)
     found = np.zeros(n_features)
     for one, other in _HALVES:
         graph = neighbour_graph(components.of(one, other))
         judged = [quarter for quarter in range(4) if quarter not in (one, other)]
-        part = np.concatenate([columns[quarter] for quarter in judged])
+        part = np.sort(np.concatenate([columns[quarter] for quarter in judged]))
         agreement = agreement_of(xp.take(flat, _indices(flat, part), axis=1), depth, graph)
-        found[np.concatenate([quarters[quarter] for quarter in judged])] += agreement / 2
+        found[np.sort(np.concatenate([quarters[quarter] for quarter in judged]))] += agreement / 2
     return components, found
 
 

@@ -28,10 +28,12 @@ _RANKS_OF_COMPONENTS = (5, 10, 20, 40)
 _RANKS_OF_GRAPH = (10, 20, 40)
 _ROUNDING = 1e-10  # smaller eigenvalues, relative to the largest, are rounding errors
 _DENSE = 480  # rows up to which a dense eigenproblem is faster than iterations
-_WIDTH = 24  # columns of a block of an iteration
-_DIRECTIONS = 2.4  # columns of all blocks, for each wanted vector
-_FEWEST_STEPS = 6
+_WIDTH = 16  # columns of a block of an iteration
+_DIRECTIONS = 2.2  # columns of all blocks, for each wanted vector
+_FEWEST_STEPS = 8
+_BLUR = 32  # lengths that are rounding errors, in epsilons of the largest
 _FAR = 1e-4  # eigenvalues above this share of the largest need no double precision
+_ACCURACY = 1e-8  # of eigenvalues of the graph
 _IN_CACHE = 2**18  # similarities that are compared together
 
 
@@ -121,7 +123,7 @@ class SampleComponents:
         if self.products is None:
             return _leading(self._grams[one] + self._grams[other], self._count)[1]
         assert self._parts is not None
-        columns = np.concatenate([self._parts[one], self._parts[other]])
+        columns = np.sort(np.concatenate([self._parts[one], self._parts[other]]))
         gram = _on_host(self.products)[np.ix_(columns, columns)]
         return self._from_values(self._columns(columns), gram)
 
@@ -148,7 +150,10 @@ def _leading(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the largest eigenvalues above rounding and their vectors, in descending order."""
     size = len(gram)
-    if size <= _DENSE or 2 * _steps(count) * _WIDTH > size:
+    if size <= _DENSE:  # all of them cost less than some
+        values, vectors = np.linalg.eigh(gram)
+        values, vectors = values[size - count :], vectors[:, size - count :]
+    elif 2 * _steps(count) * _WIDTH > size:
         values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1])
     else:
         peak = max(float(np.diag(gram).max()), np.finfo(float).tiny)
@@ -179,7 +184,7 @@ def _krylov(gram: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]
     for start in range(0, basis.shape[1], _WIDTH):
         place = slice(start, start + _WIDTH)
         scale = max(scale, float(np.linalg.norm(block, axis=0).max()))
-        least = 1e4 * float(np.finfo(gram.dtype).eps) * scale
+        least = _BLUR * float(np.finfo(gram.dtype).eps) * scale
         basis[:, place] = _what_is_new(block, basis[:, :start], least, draw)
         block = images[:, place] = gram @ basis[:, place]
     inner = basis.T @ images
@@ -196,7 +201,8 @@ def _what_is_new(
     Directions shorter than `least` are rounding errors, and random ones take their place: in
     matrices of low rank, rounding would repeat known directions.
     """
-    found, lengths = np.linalg.qr(block - known @ (known.T @ block))
+    block = block - known @ (known.T @ block)
+    found, lengths = np.linalg.qr(block)
     short = np.abs(np.diag(lengths)) <= least
     if short.any():
         found[:, short] = draw(int(np.count_nonzero(short)))
@@ -283,10 +289,11 @@ def target_of(
     normalised = scipy.sparse.diags_array(root) @ graph @ scipy.sparse.diags_array(root)
     count = min(max(_RANKS_OF_GRAPH) + 1, max(2, size // 4 + 1), size)
     if size <= _DENSE or 3 * count > size:
-        top = [size - count, size - 1]
-        vectors = scipy.linalg.eigh(normalised.toarray(), subset_by_index=top)[1]
+        vectors = np.linalg.eigh(normalised.toarray())[1][:, size - count :]
     else:
-        vectors = scipy.sparse.linalg.eigsh(normalised, count, which="LA", v0=1 / root**2)[1]
+        vectors = scipy.sparse.linalg.eigsh(
+            normalised, count, which="LA", v0=1 / root**2, tol=_ACCURACY
+        )[1]
     vectors = vectors[:, -2::-1]  # descending, without the trivial one
     return np.concatenate(
         [
