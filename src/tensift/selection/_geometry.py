@@ -196,13 +196,14 @@ class GeometryOrder:
             gains = gains * _score_weights(scores, geometry)
         self._gains = gains
         self._kappa = xp.mean(geometry.overlaps.squares)
-        self._redundancy = xp.zeros_like(gains)
+        self._growth = geometry.overlaps.squares + self._kappa  # b_jj + 2 r_j + kappa
         self._total = self._square = xp.zeros_like(self._kappa)
         # Features with structure are free first, all others after them.
         structured = agreement > standard_error(geometry.n_samples)
         self._n_structured = int(np.count_nonzero(structured))
         self._tiers = [_indices(values, tier) for tier in (structured, np.ones_like(structured))]
         self._is_left = xp.ones_like(gains, dtype=xp.bool)
+        self._tie = _TIE[precision_of(gains)]
         self._numbers = xp.arange(gains.shape[0], device=device_of(gains))
 
     def extend(self, count: int) -> Any:
@@ -223,23 +224,25 @@ class GeometryOrder:
         xp = namespace_of(kept)
         return xp.take(kept, xp.stack(self._picks))
 
+    def _picked(self) -> Any:
+        """Return the features picked so far; at least one."""
+        kept = _indices(self._gains, self.geometry.kept)
+        return namespace_of(kept).take(kept, namespace_of(kept).stack(self._picks))
+
     def _pick(self) -> None:
         """Pick one feature more. The pick stays on the device, since transfers would be slow."""
-        overlaps = self.geometry.overlaps
         xp = namespace_of(self._gains)
         tier = self._tiers[len(self._picks) >= self._n_structured]
-        merit = xp.where(self._is_left & tier, self._merit(), -math.inf)
+        merit = xp.where(self._is_left & tier, self._merit(xp), -math.inf)
         # Rounding must not decide between equal features: the first of those that are near the
         # maximum wins.
-        near = merit >= (1 - _TIE[precision_of(merit)]) * xp.max(merit)
+        near = merit >= (1 - self._tie) * xp.max(merit)
         pick = xp.argmax(xp.astype(near, xp.int32))
         place = pick[None]
         self._picks.append(pick)
         self._total = self._total + xp.take(self._gains, place)[0, ...]
-        self._square = (
-            self._square + xp.take(2 * self._redundancy + overlaps.squares, place)[0, ...]
-        )
-        self._redundancy = self._redundancy + overlaps.with_feature(pick)
+        self._square = self._square + xp.take(self._growth, place)[0, ...] - self._kappa
+        self._growth = self._growth + 2 * self.geometry.overlaps.with_feature(pick)
         self._is_left = self._is_left & (self._numbers != pick)
 
     def ranking(self) -> Any:
@@ -260,7 +263,7 @@ class GeometryOrder:
     def _waiting(self) -> Any:
         """Return the features that are not picked by what they would add next, then the others."""
         xp = namespace_of(self._gains)
-        keys = [xp.where(self._is_left & tier, -self._merit(), math.inf) for tier in self._tiers]
+        keys = [xp.where(self._is_left & tier, -self._merit(xp), math.inf) for tier in self._tiers]
         order = xp.argsort(keys[1], stable=True)
         first = xp.take(keys[0], order) < math.inf
         return xp.take(order, xp.argsort(xp.astype(~first, xp.int32), stable=True))
@@ -271,11 +274,8 @@ class GeometryOrder:
         picked = self._picked() if self._picks else self.ranking()[:0]
         return self.geometry.alignment(picked)
 
-    def _merit(self) -> Any:
-        xp = namespace_of(self._gains)
-        squares = self.geometry.overlaps.squares
-        scale = self._square + 2 * self._redundancy + squares + self._kappa
-        return (self._total + self._gains) / xp.sqrt(scale)
+    def _merit(self, xp: Any) -> Any:
+        return (self._total + self._gains) / xp.sqrt(self._square + self._growth)
 
 
 def _score_weights(scores: Any, geometry: Geometry) -> Any:

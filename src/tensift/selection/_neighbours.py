@@ -205,15 +205,16 @@ def _what_is_new(
     found, lengths = np.linalg.qr(block)
     short = np.abs(np.diag(lengths)) <= least
     if short.any():
-        found[:, short] = draw(int(np.count_nonzero(short)))
+        found[:, short] = draw(int(np.count_nonzero(short))) / math.sqrt(len(found))
     # Once is not enough for orthogonality.
-    return np.linalg.qr(found - known @ (known.T @ found))[0]
+    return _orthonormal(found - known @ (known.T @ found))
 
 
-def _orthonormal(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return orthonormal columns, given nearly orthonormal ones."""
-    root = scipy.linalg.cholesky(vectors.T @ vectors)
-    return np.asarray(scipy.linalg.solve_triangular(root, vectors.T, trans=1).T)
+def _orthonormal(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return orthonormal columns, given columns that are far from dependent."""
+    root = scipy.linalg.cholesky(vectors.T @ vectors, check_finite=False)
+    solved = scipy.linalg.solve_triangular(root, vectors.T, trans=1, check_finite=False)
+    return np.asarray(solved.T)
 
 
 class _Directions:
@@ -285,16 +286,18 @@ def target_of(
     the trivial one), weighted by the number of ranks that contain them.
     """
     size = len(components)
-    root = 1 / np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
-    normalised = scipy.sparse.diags_array(root) @ graph @ scipy.sparse.diags_array(root)
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    root = scipy.sparse.diags_array(1 / np.sqrt(degrees))
+    normalised = root @ graph @ root
     count = min(max(_RANKS_OF_GRAPH) + 1, max(2, size // 4 + 1), size)
     if size <= _DENSE or 3 * count > size:
-        vectors = np.linalg.eigh(normalised.toarray())[1][:, size - count :]
+        values, vectors = np.linalg.eigh(normalised.toarray())
+        values, vectors = values[size - count :], vectors[:, size - count :]
     else:
-        vectors = scipy.sparse.linalg.eigsh(
-            normalised, count, which="LA", v0=1 / root**2, tol=_ACCURACY
-        )[1]
-    vectors = vectors[:, -2::-1]  # descending, without the trivial one
+        values, vectors = scipy.sparse.linalg.eigsh(
+            normalised, count, which="LA", v0=degrees, tol=_ACCURACY
+        )
+    vectors = _without(np.sqrt(degrees / degrees.sum()), values, vectors)
     return np.concatenate(
         [
             components * _weights(components.shape[1], _RANKS_OF_COMPONENTS),
@@ -302,6 +305,18 @@ def target_of(
         ],
         axis=1,
     )
+
+
+def _without(
+    trivial: NDArray[np.float64], values: NDArray[np.float64], vectors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return eigenvectors in descending order, without the trivial one.
+
+    If the graph has several pieces, its largest eigenvalue is a multiple one, and eigenvectors are
+    any basis of its space. So they are turned until the trivial one is one of them.
+    """
+    inner = np.diag(values) - 3 * np.outer(trivial @ vectors, trivial @ vectors)
+    return np.asarray(vectors @ np.linalg.eigh(inner)[1][:, :0:-1])  # the trivial one is lowest
 
 
 def _weights(available: int, ranks: tuple[int, ...]) -> NDArray[np.float64]:

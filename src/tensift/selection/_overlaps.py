@@ -13,6 +13,7 @@ __all__ = ["energies_of", "overlaps_of"]
 _MOST_VALUES = 2**25  # of all K_j together, if they are kept
 _MOST_PRODUCTS = 2**24  # of values with values, if they are kept
 _FASTER = 16  # one product of matrices, against as many of a matrix with vectors
+_WRITING = 600  # the time to write a product, in multiply-adds
 _BLOCK_VALUES = 2**20  # squared together
 
 
@@ -63,9 +64,10 @@ class Overlaps(ABC):
 
     def prepare(self, count: int) -> None:
         """Prepare for so many calls of `with_feature`."""
+        del count
 
     def squares_of_sums(self, features: Any, counts: Any) -> Any:
-        """Return ``||sum_{i <= k} c_i K_i||^2`` for the first ``k = 1, 2, ...`` of some features."""
+        """Return ``||sum_{i <= k} c_i K_i||^2`` of some features, for all ``k``."""
         xp = namespace_of(self.squares)
         number = features.shape[0]
         step = max(1, _BLOCK_VALUES // (number * self._depth**2))
@@ -104,8 +106,9 @@ class FibreOverlaps(Overlaps):
 
     def prepare(self, count: int) -> None:
         """Compute all products ``X^T X`` if they are small and save time."""
-        size = self._flat.shape[1]
-        saves_time = size <= count * max(_FASTER, 2 * self._depth)
+        n_samples, size = self._flat.shape
+        one_by_one = count * n_samples * max(_FASTER, 2 * self._depth)
+        saves_time = size * (n_samples + _WRITING) <= one_by_one
         if self._products is None and saves_time and size**2 <= _MOST_PRODUCTS:
             self._products = namespace_of(self._flat).matmul(self._flat.T, self._flat)
 
