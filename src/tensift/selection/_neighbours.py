@@ -298,6 +298,7 @@ def target_of(
             normalised, count, which="LA", v0=degrees, tol=_ACCURACY
         )
     vectors = _without(np.sqrt(degrees / degrees.sum()), values, vectors)
+    components = components[:, : max(_RANKS_OF_COMPONENTS)]
     return np.concatenate(
         [
             components * _weights(components.shape[1], _RANKS_OF_COMPONENTS),
