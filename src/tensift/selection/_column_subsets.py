@@ -50,7 +50,7 @@ from tensift._utils.namespace import (
     namespace_of,
     precision_of,
 )
-from tensift._utils.stacks import adjoint, squared_modulus
+from tensift._utils.stacks import adjoint, conjugate, outer, real_part, squared_modulus
 from tensift.selection._fibres import Fibres
 from tensift.selection._order import rank_features
 
@@ -62,11 +62,14 @@ _DEPENDENT = 1e4  # epsilons of the norm of a feature: if less is left of it, ot
 
 
 class Step(NamedTuple):
-    """One feature that was taken in by the regression."""
+    """One feature that was taken in by the regression, in the space of the samples."""
 
     pick: Any  # its index, an array of one
+    columns: Any  # ``X_p``, (n, t)
     factor: Any  # ``L``, (t, t)
-    loadings: Any  # ``V``, (d t, t)
+    directions: Any  # ``U``, (n, t)
+    images: Any  # ``K U``, (n, t)
+    energies: Any  # ``U^H K U``, (t, t)
 
 
 class ColumnSubsetOrder:
@@ -91,6 +94,8 @@ class ColumnSubsetOrder:
         The number of features that vary enough to be picked before all others are.
     fibres : Fibres
         How samples become centred features.
+    regression : Regression
+        Ridge regression of all features on those picked.
 
     Notes
     -----
@@ -127,11 +132,11 @@ class ColumnSubsetOrder:
         self._ends = [_count(self._tiers <= tier) for tier in range(3)]
         energy = self.fibres.energy
         self._total = xp.where(energy > 0, energy, xp.ones_like(energy))
-        self._regression = _Regression(values, _RIDGE * self.fibres.mean_energy)
+        self.regression = Regression(values, _RIDGE * self.fibres.mean_energy)
         self._index = xp.arange(self.size, device=device_of(values))
         self._picked: list[Any] = []
         self._gains: list[Any] = []
-        self._span = _Span(self._regression.gram)
+        self._span = _Span(self.regression.gram)
         self._explained: list[Any] = []
 
     def extend(self, count: int) -> Any:
@@ -154,7 +159,7 @@ class ColumnSubsetOrder:
         self._tiers = xp.where(self._index == pick, xp.full_like(self._tiers, 3), self._tiers)
         self._picked.append(pick)
         self._gains.append(xp.take(gains, pick))
-        return self._regression.take(pick)
+        return self.regression.take(pick)
 
     def exchanged(self, count: int, most: int) -> Any:
         """The first `count` features after exchanges of one for another that explain more.
@@ -169,11 +174,11 @@ class ColumnSubsetOrder:
         done, unchanged, place = 0, 0, 0
         free = self._tiers < 2  # of those not picked; features that hardly vary stay out
         for pick in self._picked[count:]:
-            self._regression.drop(pick)
+            self.regression.drop(pick)
             free = free | (self._index == pick)
         while done < most and unchanged < len(picks):
             old = picks[place]
-            self._regression.drop(old)
+            self.regression.drop(old)
             merits = self._weights * self.next_gains
             merits = xp.where(free | (self._index == old), merits, -xp.ones_like(merits))
             new = xp.reshape(xp.argmax(merits), (1,))
@@ -184,7 +189,7 @@ class ColumnSubsetOrder:
                 done, unchanged = done + 1, 0
             else:
                 unchanged += 1
-            self._regression.take(picks[place])
+            self.regression.take(picks[place])
             place = (place + 1) % len(picks)
         return xp.concat(picks)
 
@@ -202,7 +207,7 @@ class ColumnSubsetOrder:
         """
         xp = namespace_of(self._index)
         for pick in self._picked[len(self._explained) :]:
-            self._explained.append(self._span.add(self._regression.columns(pick)))
+            self._explained.append(self._span.add(self.regression.columns(pick)))
         if not self._explained:
             return xp.zeros_like(self._weights)[:0]
         return xp.clip(xp.cumulative_sum(xp.stack(self._explained)) / self._total, max=1.0)
@@ -219,31 +224,39 @@ class ColumnSubsetOrder:
     def next_gains(self) -> Any:
         """The share that each of all features would add next, with `delta`."""
         xp = namespace_of(self._weights)
-        return xp.clip(self._regression.gains() / self._total, min=0.0)
+        return xp.clip(self.regression.gains() / self._total, min=0.0)
 
 
-class _Regression:
-    """Ridge regression of all features on those taken in."""
+class Regression:
+    """Ridge regression of all features on those taken in.
+
+    Attributes
+    ----------
+    flat : array of shape (n, d t)
+        The values ``X``, or fewer rows with the same products of columns.
+    gram : array of shape (n, n)
+        ``K = X X^H``.
+    """
 
     def __init__(self, values: Any, ridge: Any) -> None:
         xp = namespace_of(values)
         _, self._size, self._width = values.shape
-        self._flat = _fewer_rows(xp.reshape(values, (values.shape[0], -1)))
-        n = self._flat.shape[0]
+        self.flat = _fewer_rows(xp.reshape(values, (values.shape[0], -1)))
+        n = self.flat.shape[0]
         self._ridge = ridge * xp.eye(self._width, dtype=values.dtype, device=device_of(values))
         self._left_of_samples = xp.eye(n, dtype=values.dtype, device=device_of(values))  # M
-        self.gram = xp.matmul(self._flat, adjoint(self._flat))  # K
-        columns = self._by_feature(self._flat)
+        self.gram = xp.matmul(self.flat, adjoint(self.flat))  # K
+        columns = self._by_feature(self.flat)
         self._own = self._products(columns, columns)  # R_j^H R_j
-        self._shared = self._products(columns, self._by_feature(xp.matmul(self.gram, self._flat)))
+        self._shared = self._products(columns, self._by_feature(xp.matmul(self.gram, self.flat)))
 
     def gains(self) -> Any:
         """The energy that every feature would explain in addition."""
-        xp = namespace_of(self._flat)
+        xp = namespace_of(self.flat)
         if self._width == 1:
-            return _real((self._shared / (self._own + self._ridge))[:, 0, 0])
+            return real_part((self._shared / (self._own + self._ridge))[:, 0, 0])
         solved = xp.linalg.solve(self._own + self._ridge, self._shared)
-        return _real(xp.sum(xp.linalg.diagonal(solved), axis=-1))
+        return real_part(xp.sum(xp.linalg.diagonal(solved), axis=-1))
 
     def take(self, pick: Any) -> Step:
         """Take a feature in; `pick` is an array of its index."""
@@ -251,7 +264,7 @@ class _Regression:
         xp = namespace_of(columns)
         left = xp.matmul(self._left_of_samples, columns)
         factor = self._root(xp.matmul(adjoint(columns), left) + self._ridge)
-        return Step(pick, factor, self._change(left, factor, -1))
+        return Step(pick, columns, factor, *self._change(left, factor, -1))
 
     def drop(self, pick: Any) -> None:
         """Undo that a feature was taken in, at any time."""
@@ -263,30 +276,45 @@ class _Regression:
     def _root(self, pivot: Any) -> Any:
         return namespace_of(pivot).linalg.cholesky((pivot + adjoint(pivot)) / 2)
 
-    def _change(self, left: Any, factor: Any, sign: int) -> Any:
-        """Change ``M`` by plus or minus ``U U^H``, with what depends on it; return ``V``."""
-        xp = namespace_of(self._flat)
+    def _change(self, left: Any, factor: Any, sign: int) -> tuple[Any, Any, Any]:
+        """Change ``M`` by plus or minus ``U U^H``, with what depends on it.
+
+        Returns ``U``, ``K U`` and ``U^H K U``.
+        """
+        xp = namespace_of(self.flat)
         taken = adjoint(xp.linalg.solve(factor, adjoint(left)))  # U
-        on_gram = xp.matmul(self.gram, taken)
-        between = xp.matmul(adjoint(taken), on_gram)
-        both = xp.concat([taken, xp.matmul(self._left_of_samples, on_gram)], axis=1)
-        products = xp.matmul(adjoint(self._flat), both)
-        loadings = products[:, : self._width]  # V
-        v = xp.reshape(loadings, (self._size, self._width, self._width))
-        z = xp.reshape(products[:, self._width :], (self._size, self._width, self._width))
+        images = xp.matmul(self.gram, taken)
+        energies = xp.matmul(adjoint(taken), images)
+        v, z = self._loadings(taken, xp.matmul(self._left_of_samples, images))
         # With Y = Z +- V B / 2, Z V^H + V Z^H +- V B V^H is Y V^H + V Y^H.
-        y = z + sign * self._times(v, between / 2)
+        y = z + sign * self._times(v, energies / 2)
         change = self._times(y, adjoint(v))
         self._own = self._own + sign * self._times(v, adjoint(v))
         self._shared = self._shared + sign * (change + adjoint(change))
-        outer = xp.matmul(taken, adjoint(taken))
-        self._left_of_samples = self._left_of_samples + sign * outer
-        return loadings
+        self._left_of_samples += sign * outer(taken, taken)
+        return taken, images, energies
+
+    def _loadings(self, *directions: Any) -> list[Any]:
+        """Return the products ``(d, t, t)`` of all features with directions ``(n, t)``."""
+        xp = namespace_of(self.flat)
+        shape = (self._size, self._width, self._width)
+        if self._width == 1:  # products with two columns would be slower than two with one
+            products = [self._with_all(direction) for direction in directions]
+        else:
+            together = self._with_all(xp.concat(directions, axis=1))
+            starts = range(0, together.shape[1], self._width)
+            products = [together[:, start : start + self._width] for start in starts]
+        return [xp.reshape(product, shape) for product in products]
+
+    def _with_all(self, directions: Any) -> Any:
+        """Return ``X^H`` times directions, without a conjugate copy of ``X``."""
+        xp = namespace_of(self.flat)
+        return conjugate(xp.matmul(self.flat.T, conjugate(directions)))
 
     def columns(self, pick: Any) -> Any:
         """The values ``(n, t)`` of a feature, or as many that have the same products."""
-        xp = namespace_of(self._flat)
-        stack = xp.reshape(self._flat, (self._flat.shape[0], self._size, self._width))
+        xp = namespace_of(self.flat)
+        stack = xp.reshape(self.flat, (self.flat.shape[0], self._size, self._width))
         return xp.take(stack, pick, axis=1)[:, 0, :]
 
     def _by_feature(self, flat: Any) -> Any:
@@ -298,7 +326,7 @@ class _Regression:
         """The products ``A_j^H B_j`` of the columns of every feature."""
         xp = namespace_of(columns)
         if self._width == 1:
-            return xp.sum(columns * _conjugate(others), axis=2)[:, :, None]
+            return xp.sum(columns * conjugate(others), axis=2)[:, :, None]
         return xp.matmul(columns, adjoint(others))
 
     def _times(self, one: Any, other: Any) -> Any:
@@ -328,7 +356,7 @@ class _Span:
         new = lengths > _DEPENDENT * xp.finfo(whole.dtype).eps * whole
         vectors = xp.where(new, vectors, xp.zeros_like(vectors))
         self._left = self._left - xp.matmul(vectors, adjoint(vectors))
-        return _real(xp.sum(_conjugate(vectors) * xp.matmul(self._gram, vectors)))
+        return real_part(xp.sum(conjugate(vectors) * xp.matmul(self._gram, vectors)))
 
 
 def _fewer_rows(flat: Any) -> Any:
@@ -362,13 +390,3 @@ def _count(flags: Any) -> int:
     """How many are true; this number decides what is done next, so the host has to know it."""
     xp = namespace_of(flags)
     return int(xp.sum(xp.astype(flags, xp.int32)))
-
-
-def _conjugate(values: Any) -> Any:
-    xp = namespace_of(values)
-    return xp.conj(values) if xp.isdtype(values.dtype, "complex floating") else values
-
-
-def _real(values: Any) -> Any:
-    xp = namespace_of(values)
-    return xp.real(values) if xp.isdtype(values.dtype, "complex floating") else values

@@ -22,7 +22,8 @@ of feature ``j`` (``n x t``: ``t = 1`` for an element, the fibre for an index al
   With ``a_j = ||Y^T X_j||^2``, ``b_ij = ||X_i^T X_j||^2``, ``A`` and ``B`` the sums so far and
   ``r_j = sum_{i in S} b_ij``, the next feature maximises
   ``(A + w_j a_j) / sqrt(B + 2 r_j + b_jj + kappa)``. A pick takes one product of all features with
-  the new one, ``O(n d)``, and no ``d x d`` matrix.
+  the new one, ``O(n d)``. If all products of features are known or cost less (see `_overlaps`), it
+  takes ``O(d)``.
 
 Related work: the Laplacian score (He, Cai, Niyogi 2005) and spectral feature selection (Zhao, Liu
 2007) score features on a graph of raw distances; MCFS (Cai, Zhang, He 2010) regresses spectral
@@ -223,11 +224,6 @@ class GeometryOrder:
         kept = _indices(self._gains, self.geometry.kept)
         xp = namespace_of(kept)
         return xp.take(kept, xp.stack(self._picks))
-
-    def _picked(self) -> Any:
-        """Return the features picked so far; at least one."""
-        kept = _indices(self._gains, self.geometry.kept)
-        return namespace_of(kept).take(kept, namespace_of(kept).stack(self._picks))
 
     def _pick(self) -> None:
         """Pick one feature more. The pick stays on the device, since transfers would be slow."""

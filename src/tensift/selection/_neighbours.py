@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import is_device_array, moved_to, namespace_of, to_numpy
+from tensift._utils.stacks import eigh
 
 __all__ = ["SampleComponents", "neighbour_graph", "target_of", "whitened_components"]
 
@@ -151,7 +152,7 @@ def _leading(
     """Return the largest eigenvalues above rounding and their vectors, in descending order."""
     size = len(gram)
     if size <= _DENSE:  # all of them cost less than some
-        values, vectors = np.linalg.eigh(gram)
+        values, vectors = _eigh(gram)
         values, vectors = values[size - count :], vectors[:, size - count :]
     elif 2 * _steps(count) * _WIDTH > size:
         values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1])
@@ -164,6 +165,11 @@ def _leading(
             values, vectors = _krylov(gram, count)
     real = values > _ROUNDING * max(values[-1], np.finfo(float).tiny)
     return values[real][::-1], vectors[:, real][:, ::-1]
+
+
+def _eigh(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    values, vectors = eigh(matrix[None])
+    return values[0], vectors[0]
 
 
 def _steps(count: int) -> int:
@@ -291,7 +297,7 @@ def target_of(
     normalised = root @ graph @ root
     count = min(max(_RANKS_OF_GRAPH) + 1, max(2, size // 4 + 1), size)
     if size <= _DENSE or 3 * count > size:
-        values, vectors = np.linalg.eigh(normalised.toarray())
+        values, vectors = _eigh(normalised.toarray())
         values, vectors = values[size - count :], vectors[:, size - count :]
     else:
         values, vectors = scipy.sparse.linalg.eigsh(
@@ -317,7 +323,7 @@ def _without(
     any basis of its space. So they are turned until the trivial one is one of them.
     """
     inner = np.diag(values) - 3 * np.outer(trivial @ vectors, trivial @ vectors)
-    return np.asarray(vectors @ np.linalg.eigh(inner)[1][:, :0:-1])  # the trivial one is lowest
+    return np.asarray(vectors @ _eigh(inner)[1][:, :0:-1])  # the trivial one is lowest
 
 
 def _weights(available: int, ranks: tuple[int, ...]) -> NDArray[np.float64]:
