@@ -18,7 +18,13 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from tensift._utils.arrays import refuse_masked
-from tensift._utils.namespace import is_device_array, moved_to, namespace_of, to_numpy
+from tensift._utils.namespace import (
+    is_device_array,
+    moved_to,
+    namespace_of,
+    precision_of,
+    to_numpy,
+)
 from tensift._utils.stacks import eigh
 
 __all__ = ["SampleComponents", "neighbour_graph", "target_of", "whitened_components"]
@@ -27,7 +33,8 @@ _COMPONENTS = (20, 50, 100)  # numbers of components that neighbours are found i
 _NEIGHBOURS = (3, 5, 8)
 _RANKS_OF_COMPONENTS = (5, 10, 20, 40)
 _RANKS_OF_GRAPH = (10, 20, 40)
-_ROUNDING = 1e-10  # smaller eigenvalues, relative to the largest, are rounding errors
+# Smaller eigenvalues, relative to the largest, are rounding errors in data of this precision.
+_ROUNDING = {"float64": 1e-10, "float32": 1e-6}
 _DENSE = 480  # rows up to which a dense eigenproblem is faster than iterations
 _WIDTH = 16  # columns of a block of an iteration
 _DIRECTIONS = 2.2  # columns of all blocks, for each wanted vector
@@ -105,6 +112,7 @@ class SampleComponents:
         self._samples = samples
         self._parts = parts
         self._count = min(most, max(1, n_samples // 4))
+        self._rounding = _ROUNDING[precision_of(samples)]
         self.products = None
         self._grams = []
         if n_values > n_samples:
@@ -116,13 +124,13 @@ class SampleComponents:
     def of_all(self) -> NDArray[np.float64]:
         """Return the components of all values."""
         if self.products is None:
-            return _leading(sum(self._grams[1:], self._grams[0]), self._count)[1]
+            return _leading(sum(self._grams[1:], self._grams[0]), self._count, self._rounding)[1]
         return self._from_values(self._samples, _on_host(self.products))
 
     def of(self, one: int, other: int) -> NDArray[np.float64]:
         """Return the components of two parts together, given by their numbers."""
         if self.products is None:
-            return _leading(self._grams[one] + self._grams[other], self._count)[1]
+            return _leading(self._grams[one] + self._grams[other], self._count, self._rounding)[1]
         assert self._parts is not None
         columns = np.sort(np.concatenate([self._parts[one], self._parts[other]]))
         gram = _on_host(self.products)[np.ix_(columns, columns)]
@@ -135,7 +143,7 @@ class SampleComponents:
         return namespace_of(samples).take(samples, columns, axis=1)
 
     def _from_values(self, samples: Any, gram: NDArray[np.float64]) -> NDArray[np.float64]:
-        energies, right = _leading(gram, min(self._count, len(gram)))
+        energies, right = _leading(gram, min(self._count, len(gram)), self._rounding)
         right = right / np.sqrt(energies)
         if is_device_array(samples):
             right = moved_to(samples, right, samples.dtype)
@@ -147,7 +155,7 @@ def _on_host(values: Any) -> NDArray[np.float64]:
 
 
 def _leading(
-    gram: NDArray[np.float64], count: int
+    gram: NDArray[np.float64], count: int, rounding: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the largest eigenvalues above rounding and their vectors, in descending order."""
     size = len(gram)
@@ -160,10 +168,10 @@ def _leading(
         peak = max(float(np.diag(gram).max()), np.finfo(float).tiny)
         values, vectors = _krylov((gram / peak).astype(np.float32), count)
         if values[0] > _FAR * values[-1]:
-            values, vectors = peak * values, _orthonormal(vectors.astype(float))
+            values, vectors = peak * values.astype(float), _orthonormal(vectors.astype(float))
         else:  # single precision would blur the last directions
             values, vectors = _krylov(gram, count)
-    real = values > _ROUNDING * max(values[-1], np.finfo(float).tiny)
+    real = values > rounding * max(values[-1], np.finfo(float).tiny)
     return values[real][::-1], vectors[:, real][:, ::-1]
 
 
@@ -217,8 +225,12 @@ def _what_is_new(
 
 
 def _orthonormal(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Return orthonormal columns, given columns that are far from dependent."""
-    root = scipy.linalg.cholesky(vectors.T @ vectors, check_finite=False)
+    """Return orthonormal columns; the first ``k`` span what the first ``k`` given ones span."""
+    try:
+        root = scipy.linalg.cholesky(vectors.T @ vectors, check_finite=False)
+    except scipy.linalg.LinAlgError:  # some columns are nearly dependent
+        return np.linalg.qr(vectors)[0]
+    # Several times faster than the decomposition above, and as accurate for such columns.
     solved = scipy.linalg.solve_triangular(root, vectors.T, trans=1, check_finite=False)
     return np.asarray(solved.T)
 
