@@ -124,7 +124,12 @@ class SampleComponents:
     def of_all(self) -> NDArray[np.float64]:
         """Return the components of all values."""
         if self.products is None:
-            return _leading(sum(self._grams[1:], self._grams[0]), self._count, self._rounding)[1]
+            gram = self._grams[0]
+            if len(self._grams) > 1:
+                gram = self._grams[0] + self._grams[1]
+                for part in self._grams[2:]:
+                    gram += part
+            return _leading(gram, self._count, self._rounding)[1]
         return self._from_values(self._samples, _on_host(self.products))
 
     def of(self, one: int, other: int) -> NDArray[np.float64]:
@@ -166,7 +171,8 @@ def _leading(
         values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1])
     else:
         peak = max(float(np.diag(gram).max()), np.finfo(float).tiny)
-        values, vectors = _krylov((gram / peak).astype(np.float32), count)
+        scaled = np.divide(gram, peak, out=np.empty(gram.shape, np.float32), casting="same_kind")
+        values, vectors = _krylov(scaled, count)
         if values[0] > _FAR * values[-1]:
             values, vectors = peak * values.astype(float), _orthonormal(vectors.astype(float))
         else:  # single precision would blur the last directions

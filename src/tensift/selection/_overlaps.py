@@ -11,7 +11,7 @@ from tensift._utils.namespace import device_of, namespace_of
 __all__ = ["energies_of", "overlaps_of"]
 
 _MOST_VALUES = 2**25  # of all K_j together, if they are kept
-_MOST_PRODUCTS = 2**24  # of values with values, if they are kept
+_MOST_PRODUCTS = 2**22  # of values with values, if they are kept
 _FASTER = 16  # one product of matrices, against as many of a matrix with vectors
 _WRITING = 600  # the time to write a product, in multiply-adds
 _BLOCK_VALUES = 2**20  # squared together
