@@ -300,6 +300,34 @@ def test_the_suggested_count_is_judged_on_held_out_samples(library):
     assert f"the first {found.count} of 7 features" in found.reason
 
 
+@pytest.mark.parametrize("mode", [None, 0, 1])
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("n", [18, 60])
+def test_the_held_out_curve_of_fibres_and_complex_values(library, mode, is_complex, n):
+    X = samples(n, (4, 3), seed=2, is_complex=is_complex)
+    found = suggest_count_by_reconstruction(library.asarray(X), mode)
+    count = len(found.curve)
+    elements = np.arange(12).reshape(4, 3)
+    curves = []
+    for known, new in ((X[::2], X[1::2]), (X[1::2], X[::2])):
+        mean = known.mean(axis=0)
+        known, new = (known - mean).reshape(-1, 12), (new - mean).reshape(-1, 12)
+        ridge = RIDGE * np.linalg.norm(known) ** 2 / 12
+        picks = picks_by_definition(known.reshape(-1, 4, 3), mode, count)
+        curve = []
+        for k in range(1, count + 1):
+            parts = [
+                [pick] if mode is None else np.take(elements, pick, axis=mode) for pick in picks[:k]
+            ]
+            A, B = (values[:, np.concatenate(parts)] for values in (known, new))
+            inner = A.conj().T @ A + ridge * np.eye(A.shape[1])
+            missed = new - B @ np.linalg.solve(inner, A.conj().T @ known)
+            curve.append(1 - np.linalg.norm(missed) ** 2 / np.linalg.norm(new) ** 2)
+        curves.append(curve)
+    assert_allclose(found.curve, np.mean(curves, axis=0), atol=1e-9)
+    assert_allclose(found.spread, np.abs(np.subtract(*curves)) / 2, atol=1e-9)
+
+
 @pytest.mark.parametrize("n", [60, 300])
 @pytest.mark.parametrize("factors", [2, 5])
 def test_planted_factors_are_counted(n, factors):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tensift.selection import suggest_count, whitened_components
+from tensift.selection import _overlaps, suggest_count, whitened_components
 from tensift.selection._geometry import (
     Geometry,
     GeometryOrder,
@@ -223,15 +224,92 @@ def test_many_samples_and_features_are_whitened_by_iterations(n, d):
     assert_allclose(np.linalg.svd(again.T @ found[shuffled, :40])[1], 1, atol=1e-6)
 
 
+@pytest.mark.parametrize(("n", "d"), [(1000, 1500), (1500, 1000), (100, 60), (60, 100)])
+@pytest.mark.parametrize("rank", [1, 12, 200])
+def test_components_are_orthonormal_and_no_more_than_the_rank(n, d, rank):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
+    X -= X.mean(axis=0)
+    found = whitened_components(X)
+    count = min(rank, 100, n // 4, d)
+    assert found.shape == (n, count)
+    assert_allclose(found.T @ found, np.eye(count), atol=1e-10)
+    U, singular, _ = np.linalg.svd(X, full_matrices=False)
+    inside = np.linalg.norm(U[:, singular > 1e-10 * singular[0]].T @ found, axis=0)
+    assert_allclose(inside, 1, atol=1e-10)
+
+
+@pytest.mark.parametrize("lowest", [1e-1, 1e-4])
+@pytest.mark.parametrize(("n", "d"), [(600, 700), (700, 600)])
+@pytest.mark.parametrize("scale", [1e-30, 1, 1e30])
+def test_components_of_little_energy_are_found_too(n, d, lowest, scale):
+    """Directions with a share of 1e-8 of the energy are beyond single precision."""
+    rng = np.random.default_rng(0)
+    left = np.linalg.qr(rng.normal(size=(n, 120)))[0]
+    right = np.linalg.qr(rng.normal(size=(d, 120)))[0]
+    found = whitened_components(left * np.geomspace(scale, lowest * scale, 120) @ right.T)
+    assert_allclose(np.linalg.svd(left[:, :80].T @ found)[1], 1, atol=1e-5)
+    assert_allclose(found.T @ found, np.eye(100), atol=1e-8)
+
+
+def test_groups_that_have_nothing_in_common_are_all_found():
+    X = np.zeros((1000, 800))
+    for group in range(40):
+        X[25 * group : 25 * (group + 1), 20 * group : 20 * (group + 1)] = 1 + group / 40
+    found = whitened_components(X)
+    assert_allclose(found @ found.T @ X, X, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [90, 600])
+def test_pieces_of_the_graph_do_not_depend_on_the_order_of_samples(n):
+    """Its largest eigenvalue is then a multiple one, with any basis of eigenvectors."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(n) % 3
+    X = 8 * rng.normal(size=(3, 40))[groups] + rng.normal(size=(n, 40))
+    components = whitened_components(X - X.mean(axis=0), 2)
+    graph = neighbour_graph(components)
+    pieces = scipy.sparse.csgraph.connected_components(graph)[0]
+    assert pieces >= 2
+    Y = target_of(components, graph)
+    trivial = np.sqrt(graph.sum(axis=1))
+    assert_allclose(Y[:, components.shape[1] :].T @ trivial, 0, atol=1e-6 * np.linalg.norm(trivial))
+    expected, curve = picked(Geometry(X, None), 10)
+    for _ in range(3):
+        order, same = picked(Geometry(X[rng.permutation(n)], None), 10)
+        assert_array_equal(order[:10], expected[:10])
+        assert_allclose(same, curve, rtol=1e-5)
+
+
 @pytest.mark.parametrize("depth", [1, 3, 20])
-def test_both_ways_to_compute_overlaps(depth):
+def test_all_ways_to_compute_overlaps(depth, monkeypatch):
+    monkeypatch.setattr(_overlaps, "_BLOCK_VALUES", 4 * depth**2)
     values = np.random.default_rng(0).normal(size=(12, 5, depth))
     K = [values[:, j] @ values[:, j].T for j in range(5)]
-    expected = [[np.sum(one * other) for one in K] for other in K]
-    for overlaps in (FibreOverlaps(values), GramOverlaps(values)):
+    expected = np.array([[np.sum(one * other) for one in K] for other in K])
+    flat = values.reshape(12, -1)
+    prepared = FibreOverlaps(values)
+    prepared.prepare(10**6)
+    known = FibreOverlaps(values, flat.T @ flat)
+    for overlaps in (FibreOverlaps(values), prepared, known, GramOverlaps(values)):
         found = [overlaps.with_feature(np.asarray(j)) for j in range(5)]
         assert_allclose(found, expected, rtol=1e-9)
         assert_allclose(overlaps.squares, np.diag(expected), rtol=1e-9)
+        some, others = np.array([3, 1]), np.array([0, 4, 1])
+        assert_allclose(overlaps.between(some, others), expected[np.ix_(some, others)], rtol=1e-9)
+        order, counts = np.array([4, 0, 2, 1]), np.array([1.0, 1, 0, 1])
+        sums = np.cumsum([c * K[j] for j, c in zip(order, counts, strict=True)], axis=0)
+        found = overlaps.squares_of_sums(order, counts)
+        assert_allclose(found, np.sum(sums**2, axis=(1, 2)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(300, 40), (40, 300)])
+def test_picks_are_the_same_with_and_without_all_products(shape, monkeypatch):
+    X = faces(n=shape[0], shape=shape[1:])
+    expected = picked(Geometry(X, None), 30)[0]
+    monkeypatch.setattr(_overlaps, "_MOST_PRODUCTS", 0)
+    one_by_one = Geometry(X, None)
+    one_by_one._products = None
+    assert_array_equal(picked(one_by_one, 30)[0], expected)
 
 
 def test_noise_comes_after_all_features_with_structure():

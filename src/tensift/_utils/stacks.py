@@ -15,12 +15,15 @@ from tensift._utils.namespace import is_complex, is_device_array, namespace_of
 
 __all__ = [
     "adjoint",
+    "conjugate",
     "diagonal_of",
     "eigh",
     "first_peak",
     "frobenius_norm",
     "hermitian_part",
+    "outer",
     "peak_phases",
+    "real_part",
     "squared_modulus",
     "take",
 ]
@@ -112,3 +115,22 @@ def eigh(matrices: NDArray) -> tuple[NDArray[np.float64], NDArray]:
             return np.concatenate(values), np.concatenate(vectors)
         values, vectors = np.linalg.eigh(matrices[:, ::-1, ::-1])
         return values, vectors[:, ::-1]
+
+
+def conjugate(values: Any) -> Any:
+    """The complex conjugate; the same array if it is real."""
+    xp = namespace_of(values)
+    return xp.conj(values) if xp.isdtype(values.dtype, "complex floating") else values
+
+
+def outer(left: Any, right: Any) -> Any:
+    """Return ``left right^H`` of matrices ``(n, t)`` and ``(m, t)``."""
+    if left.shape[1] == 1:  # faster than a product of matrices
+        return left * adjoint(right)
+    return namespace_of(left).matmul(left, adjoint(right))
+
+
+def real_part(values: Any) -> Any:
+    """The real part; the same array if it is real."""
+    xp = namespace_of(values)
+    return xp.real(values) if xp.isdtype(values.dtype, "complex floating") else values

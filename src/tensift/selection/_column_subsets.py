@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ from tensift._utils.namespace import (
     namespace_of,
     precision_of,
 )
-from tensift._utils.stacks import adjoint, squared_modulus
+from tensift._utils.stacks import adjoint, conjugate, outer, real_part, squared_modulus
 from tensift.selection._fibres import Fibres
 from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._order import rank_features
@@ -64,11 +65,14 @@ _DEPENDENT = 1e4  # epsilons of the norm of a feature: if less is left of it, ot
 
 
 class Step(NamedTuple):
-    """One feature that was taken in by the regression."""
+    """One feature that was taken in by the regression, in the space of the samples."""
 
     pick: Any  # its index, an array of one
+    columns: Any  # ``X_p``, (n, t)
     factor: Any  # ``L``, (t, t)
-    loadings: Any  # ``V``, (d t, t)
+    directions: Any  # ``U``, (n, t)
+    images: Any  # ``K U``, (n, t)
+    energies: Any  # ``U^H K U``, (t, t)
 
 
 class ColumnSubsetOrder:
@@ -95,6 +99,8 @@ class ColumnSubsetOrder:
         How samples become centred features.
     tiers : array of int
         Features with smaller numbers are picked first: 0 have a score, 1 have none, 2 hardly vary.
+    regression : Regression
+        Ridge regression of all features on those picked.
 
     Notes
     -----
@@ -133,12 +139,12 @@ class ColumnSubsetOrder:
         self._ends = [_count(self.tiers <= tier) for tier in range(3)]
         energy = self.fibres.energy
         self._total = xp.where(energy > 0, energy, xp.ones_like(energy))
-        self._regression = _Regression(values, _RIDGE * self.fibres.mean_energy)
+        self.regression = Regression(values, _RIDGE * self.fibres.mean_energy)
         self._index = xp.arange(self.size, device=device_of(values))
         self._picked: list[Any] = []
         self._gains: list[Any] = []
         self._known: Any = None  # the gains, until the next feature is taken
-        self._span = _Span(self._regression.gram)
+        self._span = _Span(self.regression.gram)
         self._explained: list[Any] = []
         self.tie = _TIE[self._precision]
         self._choice = FreeChoice([self.tiers == tier for tier in range(3)], self._ends, self.tie)
@@ -168,7 +174,7 @@ class ColumnSubsetOrder:
         self._picked.append(pick)
         self._gains.append(namespace_of(gains).take(gains, pick))
         self._known = None
-        return self._regression.take(pick)
+        return self.regression.take(pick)
 
     def take_feature(self, feature: int) -> Step:
         """Take a feature in by its index on the host, as `take` does."""
@@ -193,11 +199,11 @@ class ColumnSubsetOrder:
         for pick in self._picked:
             free = free & (self._index != pick)
         for pick in self._picked[count:]:
-            self._regression.drop(pick)
+            self.regression.drop(pick)
             free = free | (self._index == pick)
         while done < most and unchanged < len(picks):
             old = picks[place]
-            self._regression.drop(old)
+            self.regression.drop(old)
             merits = self._weights * self.next_gains
             can = free if open_to is None else free & open_to(xp.concat(picks), place)
             merits = xp.where(can | (self._index == old), merits, -xp.ones_like(merits))
@@ -209,7 +215,7 @@ class ColumnSubsetOrder:
                 done, unchanged = done + 1, 0
             else:
                 unchanged += 1
-            self._regression.take(picks[place])
+            self.regression.take(picks[place])
             place = (place + 1) % len(picks)
         return xp.concat(picks)
 
@@ -228,7 +234,7 @@ class ColumnSubsetOrder:
         """
         xp = namespace_of(self._index)
         for pick in self._picked[len(self._explained) :]:
-            self._explained.append(self._span.add(self._regression.columns(pick)))
+            self._explained.append(self._span.add(self.regression.columns(pick)))
         if not self._explained:
             return xp.zeros_like(self._weights)[:0]
         return xp.clip(xp.cumulative_sum(xp.stack(self._explained)) / self._total, max=1.0)
@@ -257,31 +263,47 @@ class ColumnSubsetOrder:
     def next_gains(self) -> Any:
         """The share that each of all features would add next, with `delta`."""
         xp = namespace_of(self._weights)
-        return xp.clip(self._regression.gains() / self._total, min=0.0)
+        return xp.clip(self.regression.gains() / self._total, min=0.0)
 
 
-class _Regression:
-    """Ridge regression of all features on those taken in."""
+class Regression:
+    """Ridge regression of all features on those taken in.
+
+    Attributes
+    ----------
+    flat : array of shape (n, d t)
+        The values ``X``, or fewer rows with the same products of columns.
+    gram : array of shape (n, n)
+        ``K = X X^H``.
+    """
 
     def __init__(self, values: Any, ridge: Any) -> None:
         xp = namespace_of(values)
         _, self._size, self._width = values.shape
-        self._flat = _fewer_rows(xp.reshape(values, (values.shape[0], -1)))
-        n = self._flat.shape[0]
+        self.flat = _fewer_rows(xp.reshape(values, (values.shape[0], -1)))
+        n = self.flat.shape[0]
         self._ridge = ridge * xp.eye(self._width, dtype=values.dtype, device=device_of(values))
         self._left_of_samples = xp.eye(n, dtype=values.dtype, device=device_of(values))  # M
-        self.gram = xp.matmul(self._flat, adjoint(self._flat))  # K
-        columns = self._by_feature(self._flat)
+        self.gram = xp.matmul(self.flat, adjoint(self.flat))  # K
+        columns = self._by_feature(self.flat)
         self._own = self._products(columns, columns)  # R_j^H R_j
-        self._shared = self._products(columns, self._by_feature(xp.matmul(self.gram, self._flat)))
+        self._shared = self._products(columns, self._by_feature(xp.matmul(self.gram, self.flat)))
+
+    def copied(self) -> Regression:
+        """A regression that can be changed without changing this one."""
+        other = copy(self)
+        # The only array that is written to; the others are replaced.
+        xp = namespace_of(self.gram)
+        other._left_of_samples = xp.asarray(self._left_of_samples, copy=True)
+        return other
 
     def gains(self) -> Any:
         """The energy that every feature would explain in addition."""
-        xp = namespace_of(self._flat)
+        xp = namespace_of(self.flat)
         if self._width == 1:
-            return _real((self._shared / (self._own + self._ridge))[:, 0, 0])
+            return real_part((self._shared / (self._own + self._ridge))[:, 0, 0])
         solved = xp.linalg.solve(self._own + self._ridge, self._shared)
-        return _real(xp.sum(xp.linalg.diagonal(solved), axis=-1))
+        return real_part(xp.sum(xp.linalg.diagonal(solved), axis=-1))
 
     def take(self, pick: Any) -> Step:
         """Take a feature in; `pick` is an array of its index."""
@@ -289,7 +311,7 @@ class _Regression:
         xp = namespace_of(columns)
         left = xp.matmul(self._left_of_samples, columns)
         factor = self._root(xp.matmul(adjoint(columns), left) + self._ridge)
-        return Step(pick, factor, self._change(left, factor, -1))
+        return Step(pick, columns, factor, *self._change(left, factor, -1))
 
     def drop(self, pick: Any) -> None:
         """Undo that a feature was taken in, at any time."""
@@ -301,30 +323,45 @@ class _Regression:
     def _root(self, pivot: Any) -> Any:
         return namespace_of(pivot).linalg.cholesky((pivot + adjoint(pivot)) / 2)
 
-    def _change(self, left: Any, factor: Any, sign: int) -> Any:
-        """Change ``M`` by plus or minus ``U U^H``, with what depends on it; return ``V``."""
-        xp = namespace_of(self._flat)
+    def _change(self, left: Any, factor: Any, sign: int) -> tuple[Any, Any, Any]:
+        """Change ``M`` by plus or minus ``U U^H``, with what depends on it.
+
+        Returns ``U``, ``K U`` and ``U^H K U``.
+        """
+        xp = namespace_of(self.flat)
         taken = adjoint(xp.linalg.solve(factor, adjoint(left)))  # U
-        on_gram = xp.matmul(self.gram, taken)
-        between = xp.matmul(adjoint(taken), on_gram)
-        both = xp.concat([taken, xp.matmul(self._left_of_samples, on_gram)], axis=1)
-        products = xp.matmul(adjoint(self._flat), both)
-        loadings = products[:, : self._width]  # V
-        v = xp.reshape(loadings, (self._size, self._width, self._width))
-        z = xp.reshape(products[:, self._width :], (self._size, self._width, self._width))
+        images = xp.matmul(self.gram, taken)
+        energies = xp.matmul(adjoint(taken), images)
+        v, z = self._loadings(taken, xp.matmul(self._left_of_samples, images))
         # With Y = Z +- V B / 2, Z V^H + V Z^H +- V B V^H is Y V^H + V Y^H.
-        y = z + sign * self._times(v, between / 2)
+        y = z + sign * self._times(v, energies / 2)
         change = self._times(y, adjoint(v))
         self._own = self._own + sign * self._times(v, adjoint(v))
         self._shared = self._shared + sign * (change + adjoint(change))
-        outer = xp.matmul(taken, adjoint(taken))
-        self._left_of_samples = self._left_of_samples + sign * outer
-        return loadings
+        self._left_of_samples += sign * outer(taken, taken)
+        return taken, images, energies
+
+    def _loadings(self, *directions: Any) -> list[Any]:
+        """Return the products ``(d, t, t)`` of all features with directions ``(n, t)``."""
+        xp = namespace_of(self.flat)
+        shape = (self._size, self._width, self._width)
+        if self._width == 1:  # products with two columns would be slower than two with one
+            products = [self._with_all(direction) for direction in directions]
+        else:
+            together = self._with_all(xp.concat(directions, axis=1))
+            starts = range(0, together.shape[1], self._width)
+            products = [together[:, start : start + self._width] for start in starts]
+        return [xp.reshape(product, shape) for product in products]
+
+    def _with_all(self, directions: Any) -> Any:
+        """Return ``X^H`` times directions, without a conjugate copy of ``X``."""
+        xp = namespace_of(self.flat)
+        return conjugate(xp.matmul(self.flat.T, conjugate(directions)))
 
     def columns(self, pick: Any) -> Any:
         """The values ``(n, t)`` of a feature, or as many that have the same products."""
-        xp = namespace_of(self._flat)
-        stack = xp.reshape(self._flat, (self._flat.shape[0], self._size, self._width))
+        xp = namespace_of(self.flat)
+        stack = xp.reshape(self.flat, (self.flat.shape[0], self._size, self._width))
         return xp.take(stack, pick, axis=1)[:, 0, :]
 
     def _by_feature(self, flat: Any) -> Any:
@@ -336,7 +373,7 @@ class _Regression:
         """The products ``A_j^H B_j`` of the columns of every feature."""
         xp = namespace_of(columns)
         if self._width == 1:
-            return xp.sum(columns * _conjugate(others), axis=2)[:, :, None]
+            return xp.sum(columns * conjugate(others), axis=2)[:, :, None]
         return xp.matmul(columns, adjoint(others))
 
     def _times(self, one: Any, other: Any) -> Any:
@@ -366,7 +403,7 @@ class _Span:
         new = lengths > _DEPENDENT * xp.finfo(whole.dtype).eps * whole
         vectors = xp.where(new, vectors, xp.zeros_like(vectors))
         self._left = self._left - xp.matmul(vectors, adjoint(vectors))
-        return _real(xp.sum(_conjugate(vectors) * xp.matmul(self._gram, vectors)))
+        return real_part(xp.sum(conjugate(vectors) * xp.matmul(self._gram, vectors)))
 
 
 def _fewer_rows(flat: Any) -> Any:
@@ -400,13 +437,3 @@ def _count(flags: Any) -> int:
     """How many are true; this number decides what is done next, so the host has to know it."""
     xp = namespace_of(flags)
     return int(xp.sum(xp.astype(flags, xp.int32)))
-
-
-def _conjugate(values: Any) -> Any:
-    xp = namespace_of(values)
-    return xp.conj(values) if xp.isdtype(values.dtype, "complex floating") else values
-
-
-def _real(values: Any) -> Any:
-    xp = namespace_of(values)
-    return xp.real(values) if xp.isdtype(values.dtype, "complex floating") else values

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.namespace import namespace_of, to_numpy
-from tensift._utils.stacks import adjoint, squared_modulus
+from tensift._utils.stacks import adjoint, conjugate, outer, real_part, squared_modulus
 from tensift.selection._column_subsets import ColumnSubsetOrder, Step
 from tensift.selection._count import SuggestedCount, resolved_for
 from tensift.selection._fibres import Fibres
@@ -150,7 +150,13 @@ def _held_out(
 
 
 class _Errors:
-    """What regression on the features so far leaves of new samples.
+    """What regression on the features so far leaves of new samples ``N``.
+
+    The regression predicts ``P X``: values of the known samples ``X``, combined. A feature changes
+    ``P`` by ``s U^H``, where ``s`` is how wrongly its own values were predicted, divided by the
+    factor of its pivot, and ``V = X^H U``. So what is left, ``R = N - P X``, changes by ``s V^H``,
+    and its energy by ``||s V^H||^2 - 2 Re <s, R V>``. All of that follows from products of samples
+    with samples, ``N X^H`` and ``K = X X^H``: no step computes all of ``R``.
 
     `given` are features to take in this order; None: those that explain most.
     """
@@ -159,17 +165,19 @@ class _Errors:
 
     def __init__(self, known: Any, new: Any, feature_mode: int | None) -> None:
         self._order = ColumnSubsetOrder(known, feature_mode)
-        values = self._order.fibres.of(new)
-        xp = namespace_of(values)
-        self._shape = values.shape
-        self._left = xp.reshape(values, (values.shape[0], -1))
+        self._values = self._order.fibres.of(new)
+        xp = namespace_of(self._values)
+        flat = xp.reshape(self._values, (self._values.shape[0], -1))
+        self._products = xp.matmul(flat, adjoint(self._order.regression.flat))  # N X^H
+        self._predictor = xp.zeros_like(self._products)  # P
+        self._left = xp.sum(squared_modulus(flat))  # ||R||^2
         # Longer fibres are seen in part; the rest of their energy counts as not explained.
         self._total = self._order.fibres.energy_of(new)
-        self._missed = self._total - xp.sum(squared_modulus(self._left))
+        self._missed = self._total - self._left
 
     def continued(self, steps: int) -> NDArray[np.float64]:
         """R² after each of some more features."""
-        xp = namespace_of(self._left)
+        xp = namespace_of(self._products)
         found = [self._after(self._step()) for _ in range(steps)]
         return np.asarray(to_numpy(xp.stack(found)), dtype=float)
 
@@ -179,10 +187,15 @@ class _Errors:
         return self._order.take_feature(self.given.pop(0))
 
     def _after(self, step: Step) -> Any:
-        xp = namespace_of(self._left)
-        stack = xp.reshape(self._left, self._shape)
-        wrong = xp.take(stack, step.pick, axis=1)[:, 0, :]  # what was predicted of it wrongly
-        surprise = adjoint(xp.linalg.solve(step.factor, adjoint(wrong)))
-        self._left = self._left - xp.matmul(surprise, adjoint(step.loadings))
-        missed = xp.sum(squared_modulus(self._left)) + self._missed
+        xp = namespace_of(self._products)
+        values = xp.take(self._values, step.pick, axis=1)[:, 0, :]
+        wrong = values - xp.matmul(self._predictor, step.columns)
+        surprise = adjoint(xp.linalg.solve(step.factor, adjoint(wrong)))  # s
+        still = xp.matmul(self._products, step.directions)
+        still = still - xp.matmul(self._predictor, step.images)  # R V
+        both = xp.matmul(adjoint(surprise), surprise) * xp.matrix_transpose(step.energies)
+        gained = 2 * real_part(xp.sum(surprise * conjugate(still))) - real_part(xp.sum(both))
+        self._left = self._left - gained
+        self._predictor += outer(surprise, step.directions)
+        missed = self._left + self._missed
         return 1 - missed / xp.where(self._total > 0, self._total, xp.ones_like(self._total))

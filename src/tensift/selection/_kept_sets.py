@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.namespace import moved_to, namespace_of, precision_of, to_numpy
-from tensift.selection._column_subsets import _RIDGE, _TIE, _Regression, _weights
+from tensift.selection._column_subsets import _RIDGE, _TIE, Regression, _weights
 from tensift.selection._fibres import Fibres
 from tensift.selection._geometry import Geometry, GeometryOrder, standard_error
 
@@ -194,7 +194,7 @@ class ExplainingSet:
         varies = np.asarray(to_numpy(fibres.varies), bool)
         self.tiers = np.where(varies, np.where(to_numpy(scored), 0, 1), 2)
         self._energy = float(fibres.energy)
-        self._regression = _Regression(values, _RIDGE * fibres.mean_energy)
+        self._regression = Regression(values, _RIDGE * fibres.mean_energy)
         self._value = 0.0
         for feature in features:
             self._take(feature)
@@ -215,7 +215,7 @@ class ExplainingSet:
     def without(self, feature: int) -> Self:
         """Return the set without one of its features."""
         other = copy(self)
-        other._regression = copy(self._regression)  # its arrays are replaced, never written to
+        other._regression = self._regression.copied()
         other._regression.drop(self._pick(feature))
         other._value = self._value - float(other._next_gains()[feature])
         return other
@@ -223,7 +223,7 @@ class ExplainingSet:
     def with_feature(self, feature: int) -> Self:
         """Return the set with one feature more."""
         other = copy(self)
-        other._regression = copy(self._regression)
+        other._regression = self._regression.copied()
         other._take(feature)
         return other
 

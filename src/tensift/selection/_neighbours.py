@@ -8,6 +8,7 @@ Everything here is small (``n`` samples, at most a few thousand) and is computed
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,14 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from tensift._utils.arrays import refuse_masked
-from tensift._utils.namespace import is_device_array, moved_to, namespace_of, to_numpy
+from tensift._utils.namespace import (
+    is_device_array,
+    moved_to,
+    namespace_of,
+    precision_of,
+    to_numpy,
+)
+from tensift._utils.stacks import eigh
 
 __all__ = ["SampleComponents", "neighbour_graph", "target_of", "whitened_components"]
 
@@ -25,9 +33,16 @@ _COMPONENTS = (20, 50, 100)  # numbers of components that neighbours are found i
 _NEIGHBOURS = (3, 5, 8)
 _RANKS_OF_COMPONENTS = (5, 10, 20, 40)
 _RANKS_OF_GRAPH = (10, 20, 40)
-_ROUNDING = 1e-10  # smaller eigenvalues, relative to the largest, are rounding errors
-_DENSE = 768  # rows up to which a dense eigenproblem is faster than iterations
-_MORE = 20  # columns of a block beyond the wanted ones
+# Smaller eigenvalues, relative to the largest, are rounding errors in data of this precision.
+_ROUNDING = {"float64": 1e-10, "float32": 1e-6}
+_DENSE = 480  # rows up to which a dense eigenproblem is faster than iterations
+_WIDTH = 16  # columns of a block of an iteration
+_DIRECTIONS = 2.2  # columns of all blocks, for each wanted vector
+_FEWEST_STEPS = 8
+_BLUR = 32  # lengths that are rounding errors, in epsilons of the largest
+_FAR = 1e-4  # eigenvalues above this share of the largest need no double precision
+_ACCURACY = 1e-8  # of eigenvalues of the graph
+_IN_CACHE = 2**18  # similarities that are compared together
 
 
 def whitened_components(samples: Any, most: int = max(_COMPONENTS)) -> NDArray[np.float64]:
@@ -47,7 +62,7 @@ def whitened_components(samples: Any, most: int = max(_COMPONENTS)) -> NDArray[n
 
     Notes
     -----
-    If both `n` and `d` are above 768, the vectors are found by three steps of a block Krylov
+    If both `n` and `d` are above 480, the vectors are found by ten steps of a block Krylov
     iteration. Those with a gap below them are accurate; among directions of nearly equal energy, as
     in noise, it returns some of them instead of exactly the leading ones.
 
@@ -61,43 +76,70 @@ def whitened_components(samples: Any, most: int = max(_COMPONENTS)) -> NDArray[n
     ((40, 6), True)
     """
     refuse_masked(samples, "samples")
-    return SampleComponents(samples, most).of_all()
+    return SampleComponents(samples, most=most).of_all()
 
 
 class SampleComponents:
-    """Whitened components of all values and of halves of them, from one Gram matrix.
+    """Whitened components of all values and of parts of them, from Gram matrices made once.
 
-    The Gram matrix is that of samples (``n x n``) or of values (``d x d``), whichever is smaller.
-    The first kind adds up over values, so that of the second half is a difference. The second kind
-    has those of the halves as blocks.
+    Gram matrices are those of samples (``n x n``) or of values (``d x d``), whichever is smaller.
+    The first kind adds up over the parts; the second kind has those of the parts as blocks.
+
+    Parameters
+    ----------
+    samples : array of shape (n, d)
+        Centred real samples, of any array library.
+    parts : list of arrays of int, optional
+        Columns that make up all values, each in one part.
+    most : int, default=100
+        How many components to return at most.
+
+    Attributes
+    ----------
+    products : array of shape (d, d) or None
+        The products of all values, where the samples are; None if there are more values than
+        samples.
     """
 
-    def __init__(self, samples: Any, most: int = max(_COMPONENTS)) -> None:
+    def __init__(
+        self,
+        samples: Any,
+        parts: list[NDArray[np.intp]] | None = None,
+        most: int = max(_COMPONENTS),
+    ) -> None:
         xp = namespace_of(samples)
         n_samples, n_values = samples.shape
         self._samples = samples
+        self._parts = parts
         self._count = min(most, max(1, n_samples // 4))
-        self._by_samples = n_values > n_samples
-        left, right = (samples, samples.T) if self._by_samples else (samples.T, samples)
-        self._gram = np.asarray(to_numpy(xp.matmul(left, right)), float)
+        self._rounding = _ROUNDING[precision_of(samples)]
+        self.products = None
+        self._grams = []
+        if n_values > n_samples:
+            blocks = [samples] if parts is None else (self._columns(part) for part in parts)
+            self._grams = [_on_host(xp.matmul(block, block.T)) for block in blocks]
+        else:
+            self.products = xp.matmul(samples.T, samples)
 
     def of_all(self) -> NDArray[np.float64]:
         """Return the components of all values."""
-        if self._by_samples:
-            return _leading(self._gram, self._count)[1]
-        return self._from_values(self._samples, self._gram)
+        if self.products is None:
+            gram = self._grams[0]
+            if len(self._grams) > 1:
+                gram = self._grams[0] + self._grams[1]
+                for part in self._grams[2:]:
+                    gram += part
+            return _leading(gram, self._count, self._rounding)[1]
+        return self._from_values(self._samples, _on_host(self.products))
 
-    def of_halves(self, halves: list[NDArray[np.intp]]) -> list[NDArray[np.float64]]:
-        """Return the components of two halves of the values, given by their columns."""
-        if self._by_samples:
-            part = self._columns(halves[0])
-            first = np.asarray(to_numpy(namespace_of(part).matmul(part, part.T)), float)
-            del part  # as large as half of the samples
-            return [_leading(gram, self._count)[1] for gram in (first, self._gram - first)]
-        return [
-            self._from_values(self._columns(half), self._gram[np.ix_(half, half)])
-            for half in halves
-        ]
+    def of(self, one: int, other: int) -> NDArray[np.float64]:
+        """Return the components of two parts together, given by their numbers."""
+        if self.products is None:
+            return _leading(self._grams[one] + self._grams[other], self._count, self._rounding)[1]
+        assert self._parts is not None
+        columns = np.sort(np.concatenate([self._parts[one], self._parts[other]]))
+        gram = _on_host(self.products)[np.ix_(columns, columns)]
+        return self._from_values(self._columns(columns), gram)
 
     def _columns(self, columns: NDArray[np.intp]) -> Any:
         samples = self._samples
@@ -106,50 +148,115 @@ class SampleComponents:
         return namespace_of(samples).take(samples, columns, axis=1)
 
     def _from_values(self, samples: Any, gram: NDArray[np.float64]) -> NDArray[np.float64]:
-        energies, right = _leading(gram, min(self._count, len(gram)))
+        energies, right = _leading(gram, min(self._count, len(gram)), self._rounding)
         right = right / np.sqrt(energies)
         if is_device_array(samples):
             right = moved_to(samples, right, samples.dtype)
-        return np.asarray(to_numpy(namespace_of(samples).matmul(samples, right)), float)
+        return _orthonormal(_on_host(namespace_of(samples).matmul(samples, right)))
+
+
+def _on_host(values: Any) -> NDArray[np.float64]:
+    return np.asarray(to_numpy(values), float)
 
 
 def _leading(
-    gram: NDArray[np.float64], count: int
+    gram: NDArray[np.float64], count: int, rounding: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the largest eigenvalues above rounding and their vectors, in descending order."""
     size = len(gram)
-    if size <= _DENSE or 3 * (count + _MORE) > size:
+    if size <= _DENSE:  # all of them cost less than some
+        values, vectors = _eigh(gram)
+        values, vectors = values[size - count :], vectors[:, size - count :]
+    elif 2 * _steps(count) * _WIDTH > size:
         values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1])
     else:
-        values, vectors = _krylov(gram, count)
-    real = values > _ROUNDING * max(values[-1], np.finfo(float).tiny)
+        peak = max(float(np.diag(gram).max()), np.finfo(float).tiny)
+        scaled = np.divide(gram, peak, out=np.empty(gram.shape, np.float32), casting="same_kind")
+        values, vectors = _krylov(scaled, count)
+        if values[0] > _FAR * values[-1]:
+            values, vectors = peak * values.astype(float), _orthonormal(vectors.astype(float))
+        else:  # single precision would blur the last directions
+            values, vectors = _krylov(gram, count)
+    real = values > rounding * max(values[-1], np.finfo(float).tiny)
     return values[real][::-1], vectors[:, real][:, ::-1]
 
 
-def _krylov(
-    gram: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _eigh(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    values, vectors = eigh(matrix[None])
+    return values[0], vectors[0]
+
+
+def _steps(count: int) -> int:
+    """Return the number of blocks of a Krylov iteration."""
+    return max(_FEWEST_STEPS, math.ceil(_DIRECTIONS * count / _WIDTH))
+
+
+def _krylov(gram: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the same by a block Krylov iteration, in ascending order.
 
-    It starts from columns of the matrix, evenly spaced by the rank of their diagonal entries, so
-    that a reordered matrix gives the same result, reordered.
+    Many narrow blocks are more accurate than few wide ones with as many columns together.
     """
-    ranked = np.argsort(-np.diag(gram), kind="stable")
-    spaced = np.linspace(0, len(gram) - 1, count + _MORE).astype(int)
-    block = gram[:, ranked[spaced]]
-    basis = np.empty((len(gram), 0))
-    images = np.empty((len(gram), 0))
-    for _ in range(3):
-        for _ in range(2):  # once is not enough for orthogonality
-            block = block - basis @ (basis.T @ block)
-        block = np.linalg.qr(block)[0]
-        basis = np.concatenate([basis, block], axis=1)
-        block = gram @ block
-        images = np.concatenate([images, block], axis=1)
+    draw = _Directions(np.diag(gram))
+    basis = np.empty((len(gram), _steps(count) * _WIDTH), gram.dtype, order="F")
+    images = np.empty_like(basis)
+    block = gram @ draw(_WIDTH)
+    scale = 0.0
+    for start in range(0, basis.shape[1], _WIDTH):
+        place = slice(start, start + _WIDTH)
+        scale = max(scale, float(np.linalg.norm(block, axis=0).max()))
+        least = _BLUR * float(np.finfo(gram.dtype).eps) * scale
+        basis[:, place] = _what_is_new(block, basis[:, :start], least, draw)
+        block = images[:, place] = gram @ basis[:, place]
     inner = basis.T @ images
     top = [len(inner) - count, len(inner) - 1]
     values, vectors = scipy.linalg.eigh((inner + inner.T) / 2, subset_by_index=top)
     return values, basis @ vectors
+
+
+def _what_is_new(
+    block: NDArray[Any], known: NDArray[Any], least: float, draw: _Directions
+) -> NDArray[Any]:
+    """Return orthonormal directions that a block adds to known ones, as many as its columns.
+
+    Directions shorter than `least` are rounding errors, and random ones take their place: in
+    matrices of low rank, rounding would repeat known directions.
+    """
+    block = block - known @ (known.T @ block)
+    found, lengths = np.linalg.qr(block)
+    short = np.abs(np.diag(lengths)) <= least
+    if short.any():
+        found[:, short] = draw(int(np.count_nonzero(short))) / math.sqrt(len(found))
+    # Once is not enough for orthogonality.
+    return _orthonormal(found - known @ (known.T @ found))
+
+
+def _orthonormal(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return orthonormal columns; the first ``k`` span what the first ``k`` given ones span."""
+    try:
+        root = scipy.linalg.cholesky(vectors.T @ vectors, check_finite=False)
+    except scipy.linalg.LinAlgError:  # some columns are nearly dependent
+        return np.linalg.qr(vectors)[0]
+    # Several times faster than the decomposition above, and as accurate for such columns.
+    solved = scipy.linalg.solve_triangular(root, vectors.T, trans=1, check_finite=False)
+    return np.asarray(solved.T)
+
+
+class _Directions:
+    """Random directions, the same at every call.
+
+    They are drawn for diagonal entries in descending order, so that a reordered matrix gives the
+    same result, reordered.
+    """
+
+    def __init__(self, diagonal: NDArray[Any]) -> None:
+        self._random = np.random.RandomState(0)
+        self._dtype = diagonal.dtype
+        self._place = np.empty(len(diagonal), dtype=np.intp)
+        self._place[np.argsort(-diagonal, kind="stable")] = np.arange(len(diagonal))
+
+    def __call__(self, count: int) -> NDArray[Any]:
+        drawn = self._random.standard_normal((len(self._place), count))
+        return drawn.astype(self._dtype)[self._place]
 
 
 def neighbour_graph(components: NDArray[np.float64]) -> scipy.sparse.csr_array:
@@ -177,15 +284,20 @@ def neighbour_graph(components: NDArray[np.float64]) -> scipy.sparse.csr_array:
 
 def _nearest(components: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     """Return the `count` most similar other samples of each sample, the nearest first."""
+    size = len(components)
     length = np.linalg.norm(components, axis=1, keepdims=True)
     unit = components / np.where(length > 0, length, 1)
-    similarity = unit @ unit.T
-    np.fill_diagonal(similarity, -np.inf)
-    nearest = np.empty((len(unit), count), dtype=np.intp)
-    own = np.arange(len(unit))
-    for rank in range(count):  # much faster than a partial sort, since there are so few
-        nearest[:, rank] = np.argmax(similarity, axis=1)
-        similarity[own, nearest[:, rank]] = -np.inf
+    if size > _DENSE:  # for fewer samples, single precision would save no time
+        unit = unit.astype(np.float32)
+    nearest = np.empty((size, count), dtype=np.intp)
+    step = max(1, _IN_CACHE // size)
+    for start in range(0, size, step):
+        similarity = unit[start : start + step] @ unit.T
+        rows = np.arange(len(similarity))
+        similarity[rows, start + rows] = -np.inf
+        for rank in range(count):  # much faster than a partial sort, since there are so few
+            found = nearest[start : start + step, rank] = np.argmax(similarity, axis=1)
+            similarity[rows, found] = -np.inf
     return nearest
 
 
@@ -198,15 +310,19 @@ def target_of(
     the trivial one), weighted by the number of ranks that contain them.
     """
     size = len(components)
-    root = 1 / np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
-    normalised = scipy.sparse.diags_array(root) @ graph @ scipy.sparse.diags_array(root)
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    root = scipy.sparse.diags_array(1 / np.sqrt(degrees))
+    normalised = root @ graph @ root
     count = min(max(_RANKS_OF_GRAPH) + 1, max(2, size // 4 + 1), size)
     if size <= _DENSE or 3 * count > size:
-        top = [size - count, size - 1]
-        vectors = scipy.linalg.eigh(normalised.toarray(), subset_by_index=top)[1]
+        values, vectors = _eigh(normalised.toarray())
+        values, vectors = values[size - count :], vectors[:, size - count :]
     else:
-        vectors = scipy.sparse.linalg.eigsh(normalised, count, which="LA", v0=1 / root**2)[1]
-    vectors = vectors[:, -2::-1]  # descending, without the trivial one
+        values, vectors = scipy.sparse.linalg.eigsh(
+            normalised, count, which="LA", v0=degrees, tol=_ACCURACY
+        )
+    vectors = _without(np.sqrt(degrees / degrees.sum()), values, vectors)
+    components = components[:, : max(_RANKS_OF_COMPONENTS)]
     return np.concatenate(
         [
             components * _weights(components.shape[1], _RANKS_OF_COMPONENTS),
@@ -214,6 +330,18 @@ def target_of(
         ],
         axis=1,
     )
+
+
+def _without(
+    trivial: NDArray[np.float64], values: NDArray[np.float64], vectors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return eigenvectors in descending order, without the trivial one.
+
+    If the graph has several pieces, its largest eigenvalue is a multiple one, and eigenvectors are
+    any basis of its space. So they are turned until the trivial one is one of them.
+    """
+    inner = np.diag(values) - 3 * np.outer(trivial @ vectors, trivial @ vectors)
+    return np.asarray(vectors @ _eigh(inner)[1][:, :0:-1])  # the trivial one is lowest
 
 
 def _weights(available: int, ranks: tuple[int, ...]) -> NDArray[np.float64]:
