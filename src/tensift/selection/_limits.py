@@ -309,7 +309,7 @@ def _units(together: Any, finder: FeatureFinder) -> NDArray[np.intp]:
         raise ValueError(f"together must be a list of lists of features, got {together!r}")
     ends: list[tuple[int, int]] = []
     for one in together:
-        if isinstance(one, str | Integral | tuple):
+        if isinstance(one, str | Integral) or finder.is_one(one):
             raise ValueError(
                 f"together must be a list of lists of features, but one of its items is {one!r}; "
                 "put the features of a unit into a list"
