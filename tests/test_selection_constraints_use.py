@@ -22,7 +22,7 @@ from tensift import (
     collect_moments,
 )
 from tensift.rivals import AllFeatures, RandomSelector, VarianceSelector, list_selectors
-from tensift.selection import suggest_count, suggest_count_by_reconstruction
+from tensift.selection import _completions, suggest_count, suggest_count_by_reconstruction
 
 SHAPE = (4, 5)
 
@@ -270,6 +270,24 @@ def test_objects_are_copied_compared_and_printed():
     again = pickle.loads(pickle.dumps(fitted))
     assert_array_equal(again.get_support(), fitted.get_support())
     assert "include=[3]" in repr(fitted)
+
+
+def test_searches_that_would_take_too_long_end(monkeypatch):
+    """Features of the smallest variance lie so that the plain order runs into a dead end."""
+    grid = samples(shape=(9, 9))
+    tight = Constraints(min_distance=2.2)
+    free = kept(VarianceSelector(16, constraints=tight), grid)
+    monkeypatch.setattr(_completions, "_LARGEST_PACKING", 0)
+    monkeypatch.setattr(_completions, "_TOTAL_EFFORT", -1)
+    with pytest.warns(UserWarning, match="constraints are so tight"):
+        found = kept(VarianceSelector(16, constraints=tight), grid)
+    limits = tight.resolve((9, 9))
+    for one in (free, found):
+        assert limits.is_feasible(one, 16, exact=True)
+    variance = grid.var(axis=0).ravel()
+    assert variance[found].sum() <= variance[free].sum()
+    with pytest.raises(ValueError, match="constraints are too tight: no set of 18 features"):
+        VarianceSelector(18, constraints=tight).fit(grid)
 
 
 def test_nothing_asked_for_changes_nothing():

@@ -64,7 +64,26 @@ class Choice(Protocol):
 
 
 def pick_greedily(rule: Rule, choice: Choice, count: int) -> None:
-    """Pick features until there are `count` of them, or no more can be picked."""
+    """Pick features until there are `count` of them, or no more can be picked.
+
+    Parameters
+    ----------
+    rule : Rule
+        Says what features are worth, and takes those that are picked.
+    choice : FreeChoice or LimitedChoice
+        Says which one is next.
+    count : int
+        How many features to pick.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.selection import FixedMerits, FreeChoice, pick_greedily
+    >>> rule = FixedMerits(np.array([1.0, 3.0, 2.0]))
+    >>> pick_greedily(rule, FreeChoice([np.ones(3, dtype=bool)], [3], rule.tie), 2)
+    >>> rule.objective
+    5.0
+    """
     while choice.n_picked < count:
         picks = choice.next(rule)
         if picks is None:
@@ -86,6 +105,18 @@ class FreeChoice:
         Merits that differ by a smaller share are equal.
     least : float, optional
         Stop when no merit is larger (on the host).
+
+    Examples
+    --------
+    Features of the first tier come before all others:
+
+    >>> import numpy as np
+    >>> from tensift.selection import FixedMerits, FreeChoice
+    >>> first, everything = np.array([True, False, False]), np.ones(3, dtype=bool)
+    >>> choice = FreeChoice([first, everything], [1, 3], tie=0.0)
+    >>> rule = FixedMerits(np.array([1.0, 3.0, 2.0]))
+    >>> [int(choice.next(rule)[0][0]) for _ in range(3)]
+    [0, 1, 2]
     """
 
     def __init__(
@@ -122,6 +153,13 @@ class FixedMerits:
     ----------
     scores : array of one score per feature
         On the host.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.selection import FixedMerits
+    >>> FixedMerits(np.array([[1.0, 3.0], [2.0, 0.0]])).merits()
+    array([1., 3., 2., 0.])
     """
 
     tie, baseline = 0.0, 0.0
@@ -158,6 +196,17 @@ class Chosen(Generic[R]):
         The counts, increasing, for which the beginning of the order meets all constraints.
     rule : Rule
         The rule after it took the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift import Constraints
+    >>> from tensift.selection import FixedMerits, choose
+    >>> constraints = Constraints(exclude=[1], groups={"last": [3]}, at_least=1)
+    >>> limits = constraints.resolve((4,))
+    >>> found = choose(lambda: FixedMerits(np.array([1.0, 3.0, 2.0, 0.0])), limits, 3)
+    >>> found.features, found.stops
+    (array([3, 2, 0]), (1, 2, 3))
     """
 
     order: NDArray[np.intp]
@@ -207,7 +256,16 @@ def choose(
     Raises
     ------
     Infeasible
-        If no set of features meets all constraints.
+        A ValueError, if no set of features meets all constraints.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift import Constraints
+    >>> from tensift.selection import FixedMerits, choose
+    >>> limits = Constraints(include=[3], min_distance=2).resolve((5,))
+    >>> choose(lambda: FixedMerits(np.arange(5.0)), limits, 2).order
+    array([3, 1, 4, 2, 0])
     """
     exact = exact and limits.budget is None
     check_directly(limits, count, exact=exact)

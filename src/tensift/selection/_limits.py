@@ -64,7 +64,16 @@ class FeatureLimits:
     groups : list of Group
         Those that have bounds.
     distance : float
-        Two features nearer than this are refused. 0 refuses none.
+        Two features that are this near are refused. 0 refuses none.
+
+    Examples
+    --------
+    >>> from tensift import Constraints
+    >>> limits = Constraints(include=[(0, 1)], together=[[2, 3], [3, 5]]).resolve((2, 3))
+    >>> limits.included, limits.unit_of
+    (array([1]), array([0, 1, 2, 2, 3, 2]))
+    >>> limits.is_feasible([1, 4], 2, exact=True), limits.is_feasible([1, 2], 2, exact=True)
+    (True, False)
     """
 
     def __init__(self, constraints: Constraints, finder: FeatureFinder) -> None:
@@ -282,7 +291,31 @@ class Tally:
 def exchangeable(
     limits: FeatureLimits, features: NDArray[np.intp], place: int
 ) -> NDArray[np.bool_]:
-    """Return the features that may replace one of some so that all constraints stay met."""
+    """Return the features that may replace one of some so that all constraints stay met.
+
+    Parameters
+    ----------
+    limits : FeatureLimits
+        The constraints.
+    features : ndarray of int
+        Features that meet them.
+    place : int
+        The place among these of the one to replace.
+
+    Returns
+    -------
+    ndarray of bool
+        A mask of all features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift import Constraints
+    >>> from tensift.selection import exchangeable
+    >>> limits = Constraints(min_distance=2).resolve((6,))
+    >>> np.flatnonzero(exchangeable(limits, np.array([0, 3]), 0))
+    array([0, 1, 5])
+    """
     old = int(features[place])
     none = np.zeros(limits.size, dtype=bool)
     if old in limits.included or limits.unit_size[limits.unit_of[old]] > 1:
