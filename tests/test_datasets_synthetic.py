@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tensift.datasets import fetch_paper, make_array, make_orbit
+from tensift.datasets import fetch_paper, make_array, make_orbit, make_sea_surface
 
 
 @pytest.fixture
@@ -239,3 +239,59 @@ def test_seeds(make, style):
     one, same, other = (make(style=style, random_state=seed).data for seed in (7, 7, 8))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+class TestSeaSurface:
+    def test_three_tenths_are_land_where_nothing_is_measured(self):
+        sea = make_sea_surface(20, (30, 40), random_state=3)
+        at_sea = np.isin(np.arange(1200), sea.informative)
+        flat = sea.data.reshape(20, -1)
+        assert np.all(flat[:, ~at_sea] == 0)
+        assert np.all(flat[:, at_sea].std(axis=0) > 0)
+        assert abs(at_sea.mean() - 0.7) < 0.01
+
+    def test_seasons_are_opposite_north_and_south(self):
+        sea = make_sea_surface(104, n_patterns=0, eddies=0, noise=0, random_state=0)
+        is_sea = np.isin(np.arange(sea.data[0].size), sea.informative).reshape(sea.feature_shape)
+        south, north = (sea.data[:, row][:, is_sea[row]].mean(axis=1) for row in (0, -1))
+        np.testing.assert_allclose(south, -north, atol=1e-12)
+        np.testing.assert_allclose(north[:52], north[52:], atol=1e-12)  # every year
+
+    def test_patterns_without_seasons_have_their_rank(self):
+        quiet = make_sea_surface(60, n_patterns=3, eddies=0, noise=0, random_state=1)
+        spectrum = np.linalg.svd(quiet.data.reshape(60, -1), compute_uv=False)
+        assert spectrum[3] > 1e-3  # three patterns and the seasons
+        assert spectrum[4] < 1e-9 * spectrum[0]
+
+    def test_noise_and_eddies_have_the_given_size(self):
+        calm = make_sea_surface(200, n_patterns=0, eddies=0, noise=0, random_state=5)
+        for given in ({"eddies": 0.7, "noise": 0.0}, {"eddies": 0.0, "noise": 0.3}):
+            rough = make_sea_surface(200, n_patterns=0, random_state=5, **given)
+            added = (rough.data - calm.data).reshape(200, -1)[:, calm.informative]
+            assert added.std() == pytest.approx(max(given.values()), rel=0.1)
+
+    def test_coordinates_name_the_places(self):
+        sea = make_sea_surface(5, (7, 9), random_state=0)
+        assert sea.dims == ("latitude", "longitude")
+        np.testing.assert_allclose(sea.coords["latitude"][[0, 3, 6]], [-60, 0, 60], atol=1e-12)
+        assert sea.coords["longitude"].shape == (9,)
+
+    def test_the_seed_decides(self):
+        first, same, other = (make_sea_surface(9, random_state=seed).data for seed in (0, 0, 1))
+        np.testing.assert_array_equal(first, same)
+        assert np.any(first != other)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"n_samples": 0}, "n_samples must be at least 1"),
+            ({"shape": (5,)}, "shape must be"),
+            ({"shape": (1, 5)}, "rows must be at least 2"),
+            ({"n_patterns": -1}, "n_patterns must be at least 0"),
+            ({"noise": -1}, "noise must be a number"),
+            ({"eddies": np.nan}, "eddies must be a number"),
+        ],
+    )
+    def test_wrong_arguments_are_named(self, given, message):
+        with pytest.raises(ValueError, match=message):
+            make_sea_surface(**given)

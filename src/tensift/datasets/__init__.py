@@ -9,6 +9,7 @@ from tensift.datasets._read import (
     open_tensor_file,
     read_tensor,
 )
+from tensift.datasets._sea_surface import make_sea_surface
 from tensift.datasets._stored import available_memory
 from tensift.datasets._synthetic import make_array, make_orbit
 from tensift.datasets._text_files import header_line
@@ -24,6 +25,7 @@ __all__ = [
     "load_digits",
     "make_array",
     "make_orbit",
+    "make_sea_surface",
     "open_tensor_file",
     "read_tensor",
 ]

@@ -180,32 +180,32 @@ def _check_on_device(X: Any, min_samples: int, *, rows_of_complex: bool) -> None
     check_finite_on_device(X)
 
 
-def check_finite_on_device(X: Any) -> Any:
+def check_finite_on_device(X: Any, name: str = "X") -> Any:
     """Return a device array unchanged; raise an error if it has NaN or infinity."""
-    floating_on_device(X[:0, ...], "X")
+    floating_on_device(X[:0, ...], name)
     xp = namespace_of(X)
     if not xp.isdtype(X.dtype, ("real floating", "complex floating")):
         return X
     for block in row_blocks(X):
         if not xp.all(xp.isfinite(block)):
             found = "NaN" if xp.any(xp.isnan(block)) else "infinity"
-            raise ValueError(f"Input X contains {found}; pass finite numbers only")
+            raise ValueError(f"Input {name} contains {found}; pass finite numbers only")
     return X
 
 
-def check_finite(X: Any) -> Any:
+def check_finite(X: Any, name: str = "X") -> Any:
     """Return a numeric array without NaN or infinity, checked by scikit-learn; or complex."""
-    refuse_masked(X)
+    refuse_masked(X, name)
     refuse_device_array(X, "this function")
     if getattr(getattr(X, "dtype", None), "kind", "f") not in "biufcOSU":
-        raise ValueError(f"X has dtype {X.dtype}, which is not numeric; pass numbers")
+        raise ValueError(f"{name} has dtype {X.dtype}, which is not numeric; pass numbers")
     if not np.iscomplexobj(X):
-        return check_array(X, allow_nd=True, ensure_min_samples=0, input_name="X")
+        return check_array(X, allow_nd=True, ensure_min_samples=0, input_name=name)
     X = np.asarray(X)
     check_array(
         np.stack([X.real, X.imag]).reshape(2, -1),
         ensure_min_samples=0,
         ensure_min_features=0,
-        input_name="X",
+        input_name=name,
     )
     return X

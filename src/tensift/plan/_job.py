@@ -164,9 +164,14 @@ class Job:
         by_scores = self.selection == "top" and self.n_features_to_select != "auto"
         return self.cells is None and not by_scores
 
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether a few samples are kept; a path keeps none."""
+        return self.cells is None
+
     @cached_property
     def looked_at(self) -> int:
-        """The number of samples that are kept for the selection."""
+        """The number of samples that are kept for the selection and for `reconstruct`."""
         return -(-self.samples // EvenSubsample(self.shape).next_rows(self.samples)[1])
 
     @property

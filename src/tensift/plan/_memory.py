@@ -120,7 +120,7 @@ def _at_moments(job: Job, layout: Layout, passes: int) -> Memory:
     parts = min(part, chunk) * 8 * job.elements * (1 if job.real_data else 2) * _PART_COPIES[kind]
     if job.thin:  # all centred samples are kept, then turned into slices at once
         block, parts = gram, 2 * gram
-    looked_at = job.looked_at * job.sample_bytes if job.selects else 0
+    looked_at = job.looked_at * job.sample_bytes if job.keeps_samples else 0
     if layout.is_cluster:
         # Every task has its chunk and its sum. As many finished sums wait to be merged.
         tasks = layout.cores
@@ -146,7 +146,7 @@ def _at_solve(job: Job, layout: Layout, passes: int, held: float) -> Memory:
     blocks = solve_blocks(job, kept)
     copies = _THIN_COPIES if job.stays_thin else _SOLVER_COPIES[job.solver]
     work = min(layout.cores, blocks) * copies * dense / blocks
-    data = held + (job.looked_at * job.sample_bytes if job.selects else 0.0)
+    data = held + (job.looked_at * job.sample_bytes if job.keeps_samples else 0.0)
     if layout.is_cluster:
         return Memory(_process(layout), 0.0, work, 2 * gram, "solve")  # the sum and its blocks
     grams = 2 * gram  # the sum and its scaled copy
@@ -191,7 +191,7 @@ def _rows_of_block(job: Job) -> tuple[int, int]:
 def client_memory(job: Job, layout: Layout, pilot: Pilot) -> Memory:
     """Return the memory of the client of a cluster: column norms and selection, no operators."""
     work = 3.0 * job.norms_bytes + 24.0 * job.elements + pilot.selection_memory
-    data = float(job.looked_at_bytes) if job.selects else 0.0
+    data = float(job.looked_at_bytes) if job.keeps_samples else 0.0
     return Memory(_process(layout), data, work, 0.0, "select" if job.selects else "solve")
 
 

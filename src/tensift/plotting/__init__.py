@@ -13,6 +13,8 @@ from tensift.plotting._names import ModeNames
 from tensift.plotting._path import PathDisplay
 from tensift.plotting._plan import PlanDisplay
 from tensift.plotting._reconstruction import ReconstructionDisplay
+from tensift.plotting._reconstruction_curve import ReconstructionCurveDisplay
+from tensift.plotting._replacement import ReplacementDisplay
 from tensift.plotting._rules import order_in_words, rule_in_words
 from tensift.plotting._score_curve import ScoreCurveDisplay
 from tensift.plotting._score_map import ScoreMapDisplay
@@ -37,7 +39,9 @@ __all__ = [
     "ModeNames",
     "PathDisplay",
     "PlanDisplay",
+    "ReconstructionCurveDisplay",
     "ReconstructionDisplay",
+    "ReplacementDisplay",
     "ScoreCurveDisplay",
     "ScoreMapDisplay",
     "SelectedFeaturesDisplay",

@@ -1,4 +1,4 @@
-"""Selection by scores: order the features, decide how many to keep, and keep them."""
+"""Selection by scores: order features, decide how many to keep, keep them, restore the others."""
 
 from tensift.selection._base import TensorSelector
 from tensift.selection._column_subsets import ColumnSubsetOrder
@@ -10,6 +10,8 @@ from tensift.selection._greedy import Chosen, FixedMerits, FreeChoice, choose, p
 from tensift.selection._limits import FeatureLimits, exchangeable
 from tensift.selection._neighbours import whitened_components
 from tensift.selection._order import rank_features
+from tensift.selection._reconstruction_curve import ReconstructionCurve
+from tensift.selection._replacing import Replacement, Replacements
 from tensift.selection._rules import RULES, Selection, limited_selection
 
 __all__ = [
@@ -21,6 +23,9 @@ __all__ = [
     "FixedMerits",
     "FreeChoice",
     "GeometrySelector",
+    "ReconstructionCurve",
+    "Replacement",
+    "Replacements",
     "Selection",
     "SuggestedCount",
     "TensorSelector",

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._utils.modes import pool_elements, resolve_mode
@@ -41,12 +40,13 @@ from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
 from tensift.selection._limits import FeatureLimits
+from tensift.selection._replacing import ReplacingSelector
 from tensift.selection._rules import RULES, KeptUnderConstraints, Selection, select_features
 
 __all__ = ["TensorSelector"]
 
 
-class TensorSelector(SelectorMixin, TensorEstimator):
+class TensorSelector(ReplacingSelector):
     """Base of all selectors: a subclass scores features, this class does the rest.
 
     Samples are an array ``(n, d_1, ..., d_m)``, or 2-D rows whose tensor shape is given by
@@ -110,6 +110,8 @@ class TensorSelector(SelectorMixin, TensorEstimator):
     def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> NDArray:
         samples = super()._validate_samples(X, reset=reset, min_samples=min_samples)
         self._mode_of_features()  # raise an error for an impossible feature_mode now, not later
+        if reset:
+            self._keep_samples(samples)
         return samples
 
     def _mode_of_features(self) -> int | None:

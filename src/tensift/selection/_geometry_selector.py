@@ -145,6 +145,8 @@ class GeometrySelector(TensorSelector):
         self
         """
         rows = take_in_subsample(self, X, verbose=bool(self.verbose))
+        if self._samples_to_learn_from() is None:  # they came from a source or moments, as copies
+            self._keep_rows(rows)
         mode = self._scored_mode = self._mode_of_features()
         geometry = Geometry(rows, mode)
         if geometry.is_constant:
@@ -161,6 +163,9 @@ class GeometrySelector(TensorSelector):
         self.scores_ = moved_to(rows, scores) if is_device_array(rows) else scores
         self._keep_selection(selected)
         return self
+
+    def _scores_of_rule(self) -> None:
+        """Return None: agreements weight features, but there are no scores from elsewhere."""
 
     def _fitted_kind(self) -> Kind | None:
         return kind_of(self.scores_)

@@ -36,7 +36,7 @@ from tensift.solvers import (
     solver_from,
     warn_of_open_slices,
 )
-from tensift.sources import source_of
+from tensift.sources import EvenSubsample, source_of
 from tensift.stpca._auto_orientation import BASES, choose_orientation
 from tensift.stpca._auto_penalties import FIRST_FRACTION, choose_penalties
 from tensift.stpca._choice import AutomaticChoice
@@ -440,11 +440,18 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         return executor.solve(solver, lam, eta, self.n_jobs, callback)
 
     def _needs_subsample(self) -> bool:
-        return self.selection != "top" or self.n_features_to_select == AUTO
+        return True  # `reconstruct` learns from them, whatever the rule
+
+    def _keep_samples(self, samples: Any) -> None:
+        """Keep nothing: the moments have the samples."""
+
+    def _samples_to_learn_from(self) -> EvenSubsample | None:
+        return self._moments.subsample
 
     def _rows_to_look_at(self) -> Any:
         """Return the samples that the selection looks at, if it needs some and they are known."""
-        if not self._needs_subsample() or self._moments.subsample is None:
+        looks = self.selection != "top" or self.n_features_to_select == AUTO
+        if not looks or self._moments.subsample is None:
             return None
         return self._moments.subsample.rows()
 

@@ -1,0 +1,139 @@
+"""How well the first features of an order restore samples, for several numbers of features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.namespace import is_complex, namespace_of, to_numpy, widened
+from tensift._utils.stacks import squared_modulus
+from tensift.moments import check_finite
+from tensift.selection._linear_estimate import LinearEstimate
+
+__all__ = ["ReconstructionCurve", "errors_of_chunk", "errors_of_samples"]
+
+_BLOCK_VALUES = 2**22  # estimated together
+
+
+@dataclass(frozen=True)
+class ReconstructionCurve:
+    """The errors of samples that are restored from the first features of an order.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (c,)
+        The numbers of features.
+    errors : ndarray of shape (c,)
+        The squared error of all elements, as a share of the squared distance to the mean that was
+        learned: 0 is perfect, 1 is as good as the mean.
+    element_errors : ndarray of shape (c, d_1, ..., d_m)
+        The mean squared error of every element, in squared units of the samples. Elements of the
+        features themselves have none.
+    element_variances : ndarray of shape (d_1, ..., d_m)
+        The mean squared distance of every element to the mean that was learned.
+    n_samples : int
+        The number of samples that were restored.
+
+    Examples
+    --------
+    The third feature is the sum of the first two:
+
+    >>> import numpy as np
+    >>> from tensift import ColumnSubsetSelector
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[:, 2] = X[:, 0] + X[:, 1]
+    >>> curve = ColumnSubsetSelector(2).fit(X[:100]).reconstruction_curve(X[100:])
+    >>> curve.errors.round(2)
+    array([0.27, 0.  ])
+    >>> curve.element_shares.shape
+    (2, 3)
+    """
+
+    counts: NDArray[np.intp]
+    errors: NDArray[np.float64]
+    element_errors: NDArray[np.float64]
+    element_variances: NDArray[np.float64]
+    n_samples: int
+
+    @classmethod
+    def of(
+        cls,
+        counts: Sequence[int],
+        sums: NDArray[np.float64],
+        n_samples: int,
+        feature_shape: tuple[int, ...],
+    ) -> ReconstructionCurve:
+        """Make a curve of sums of squares ``(c + 1, d)``, as `errors_of_samples` returns them."""
+        total = float(sums[-1].sum())
+        if total == 0:
+            raise ValueError("X equals the fitted mean everywhere: there is nothing to reconstruct")
+        means = (sums / n_samples).reshape(len(sums), *feature_shape)
+        errors = sums[:-1].sum(axis=1) / total
+        return cls(np.array(counts, dtype=np.intp), errors, means[:-1], means[-1], n_samples)
+
+    @property
+    def element_shares(self) -> NDArray[np.float64]:
+        """The error of every element as a share of its variance; NaN for those that are constant.
+
+        An array of shape ``(c, d_1, ..., d_m)``.
+        """
+        varies = self.element_variances > 0
+        shares: NDArray[np.float64] = np.full(self.element_errors.shape, np.nan)
+        np.divide(self.element_errors, self.element_variances, out=shares, where=varies)
+        return shares
+
+    def to_rows(self) -> list[dict[str, float]]:
+        """Return one row per count: the number of features and the error.
+
+        Returns
+        -------
+        list of dict
+        """
+        return [
+            {"n_features": int(count), "error": float(error)}
+            for count, error in zip(self.counts, self.errors, strict=True)
+        ]
+
+
+def errors_of_samples(
+    samples: Any, estimates: Iterable[tuple[LinearEstimate, Any]]
+) -> NDArray[np.float64]:
+    """Return sums of squared errors ``(c, d)``, and below them those of the mean.
+
+    `estimates` have the elements that they know of a sample.
+    """
+    flat = widened(namespace_of(samples).reshape(samples, (samples.shape[0], -1)))
+    xp, sums, mean = namespace_of(flat), [], None
+    step = max(1, _BLOCK_VALUES // flat.shape[1])
+    starts = range(0, flat.shape[0], step)
+    for estimate, known in estimates:
+        if is_complex(flat) and not estimate.is_complex:
+            raise ValueError("X is complex, but the fitted samples are real; pass real samples")
+        squares = xp.zeros_like(squared_modulus(flat[0, :]))
+        for start in starts:
+            block = flat[start : min(start + step, flat.shape[0]), :]
+            left = block - estimate.of(xp.take(block, known, axis=1))
+            squares = squares + xp.sum(squared_modulus(left), axis=0)
+        sums.append(np.asarray(to_numpy(squares), float))
+        mean = estimate.mean
+    squares = xp.zeros_like(squared_modulus(flat[0, :]))
+    for start in starts:
+        block = flat[start : min(start + step, flat.shape[0]), :]
+        squares = squares + xp.sum(squared_modulus(block - mean), axis=0)
+    return np.stack([*sums, np.asarray(to_numpy(squares), float)])
+
+
+def errors_of_chunk(
+    chunk: NDArray,
+    feature_shape: tuple[int, ...],
+    estimates: Sequence[tuple[LinearEstimate, Any]],
+) -> tuple[NDArray[np.float64], int]:
+    """Return the sums of squares of a chunk of samples, and its number of samples."""
+    samples = check_finite(chunk)
+    samples = samples.reshape(len(samples), math.prod(feature_shape))
+    return errors_of_samples(samples, estimates), len(samples)
