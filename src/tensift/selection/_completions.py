@@ -17,7 +17,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array
 
 from tensift._utils.warnings import warn_user
-from tensift.selection._limits import FeatureLimits, Tally
+from tensift.selection._limits import FeatureLimits
+from tensift.selection._tally import Tally
 
 __all__ = ["LookAhead", "Undecided", "completion", "largest_count"]
 

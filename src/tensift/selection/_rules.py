@@ -14,7 +14,8 @@ from tensift.selection._column_subsets import ColumnSubsetOrder
 from tensift.selection._count import SuggestedCount, count_by_alignment
 from tensift.selection._count_by_reconstruction import count_by_reconstruction
 from tensift.selection._geometry import Geometry, GeometryOrder
-from tensift.selection._greedy import Chosen, FixedMerits, choose
+from tensift.selection._greedy import FixedMerits
+from tensift.selection._limited_choice import Chosen, choose
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._order import rank_features
 
