@@ -31,7 +31,7 @@ __all__ = ["add_method_arguments", "feature_names_of", "fit_selector", "make_sel
 
 _COLLAPSED = 1e-6  # if no score is larger, the penalties have driven all scores to zero
 _SOLVER_SETTINGS = ("tol", "max_iter", "convention", "stopping")
-_NOT_OPTIONS = {"verbose", "feature_shape"}
+_NOT_OPTIONS = {"verbose", "feature_shape", "constraints"}
 
 
 def add_method_arguments(group: Any) -> None:

@@ -6,13 +6,15 @@ from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount, suggest_count
 from tensift.selection._count_by_reconstruction import suggest_count_by_reconstruction
 from tensift.selection._geometry_selector import GeometrySelector
-from tensift.selection._greedy import Chosen, FixedMerits, FreeChoice, choose, pick_greedily
-from tensift.selection._limits import FeatureLimits, exchangeable
+from tensift.selection._greedy import FixedMerits, FreeChoice, pick_greedily
+from tensift.selection._limited_choice import Chosen, choose
+from tensift.selection._limits import FeatureLimits
 from tensift.selection._neighbours import whitened_components
 from tensift.selection._order import rank_features
 from tensift.selection._reconstruction_curve import ReconstructionCurve
 from tensift.selection._replacing import Replacement, Replacements
 from tensift.selection._rules import RULES, Selection, limited_selection
+from tensift.selection._tally import exchangeable
 
 __all__ = [
     "RULES",

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.selection._completions import Undecided, completion, largest_count
-from tensift.selection._limits import FeatureLimits, Group, Tally
+from tensift.selection._limits import FeatureLimits, Group
+from tensift.selection._tally import Tally
 
 __all__ = ["Infeasible", "check_directly", "explain"]
 

@@ -17,13 +17,16 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array
 
 from tensift._utils.warnings import warn_user
-from tensift.selection._limits import FeatureLimits, Tally
+from tensift.selection._limits import FeatureLimits
+from tensift.selection._tally import Tally
 
 __all__ = ["LookAhead", "Undecided", "completion", "largest_count"]
 
-_EFFORT = 5_000_000  # nodes of a search times entries of its rows
+_EFFORT = 2_000_000  # nodes of a search times entries of its rows
 _MOST_NODES = 20_000
-_TOTAL_EFFORT = 10_000_000  # entries of all rows that were searched, for one order of features
+_LARGEST_PACKING = 30_000  # entries of rows for distances; above, only the linear relaxation helps
+_TOTAL_EFFORT = 2_000_000  # entries of all rows that were searched, for one order of features
+_ROUNDING = 1e-5  # of variables that are whole numbers
 _SCALE = 1e4  # of costs, since the solver allows absolute errors of 1e-6
 
 
@@ -152,6 +155,7 @@ class _Problem:
         self._free = free = np.flatnonzero(allowed)
         short = {group.label: missing for group, missing in tally.short()}
         self._rows: list[LinearConstraint] = []
+        self._is_hard = False
         self._is_open = room >= 0 and not (must & ~allowed).any()
         if not free.size:
             self._is_open &= not short and tally.count > 0 and not (exact and room)
@@ -183,6 +187,7 @@ class _Problem:
             cliques = cliques[cliques.sum(axis=1) > 1]
             if cliques.shape[0]:
                 self._add(cliques, -np.inf, 1)
+                self._is_hard = cliques.nnz > _LARGEST_PACKING
         self.entries = sum(row.A.nnz for row in self._rows)
 
     def _add(self, rows: object, least: float, most: float) -> None:
@@ -194,10 +199,12 @@ class _Problem:
         units = self._tally.taken.copy()
         if not self._is_open or not self._free.size:
             return units if self._is_open else None
+        if largest and self._is_hard:
+            raise Undecided
         sizes = self._tally.limits.unit_size[self._free].astype(float)
         result = milp(
             -sizes if largest else np.zeros(sizes.size),
-            integrality=np.ones(sizes.size),
+            integrality=np.full(sizes.size, not self._is_hard),
             bounds=Bounds(0, 1),
             constraints=self._rows,
             options={"node_limit": int(np.clip(_EFFORT // self.entries, 10, _MOST_NODES))},
@@ -206,5 +213,8 @@ class _Problem:
             return None
         if result.x is None or (largest and result.status != 0):
             raise Undecided
-        units[self._free[np.round(result.x) > 0]] = True
+        found = np.round(result.x)
+        if np.abs(found - result.x).max() > _ROUNDING:  # of the relaxation
+            raise Undecided
+        units[self._free[found > 0]] = True
         return units

@@ -15,6 +15,9 @@ chosen as follows:
 3. The next pick is the candidate with the largest merit by the rule, among those after which the
    set can still be completed to a feasible one. The merit of a unit is the mean of its members'
    merits. All members are taken, the best one first.
+   Where features must be packed almost as densely as `min_distance` allows, finding this out can
+   take very long. The search has a limit that does not depend on time; beyond it, a pick counts as
+   one that cannot be completed, and a warning says so. The result still meets all constraints.
 4. The order is nested: a prefix that ends with a whole unit, and meets every `at_least`, respects
    all constraints.
 
@@ -93,9 +96,10 @@ class Constraints:
     -----
     Features are picked one after another, always the best one that constraints allow. A pick that
     would make it impossible to meet all constraints in the end is passed over; mixed-integer
-    programming (HiGHS) decides this, only if the plain order runs into a dead end. Constraints that
-    no set can meet raise an error that says which ones collide. On a device every pick waits for
-    the host once.
+    programming (HiGHS) decides this, only if the plain order runs into a dead end. If the search
+    takes too long, a warning says that some picks may have been passed over without need.
+    Constraints that no set can meet raise an error that says which ones collide. On a device every
+    pick waits for the host once.
 
     With a budget, features are picked by what they add, and once more by what they add per cost;
     the better of both is kept.

@@ -138,7 +138,7 @@ def count_by_alignment(
         count = 1
         if limits is not None:
             count = int(_limited([(whole, whole)], limits, 1).counts[0])
-            reason += f"; constraints leave no number below {count}" * (count > 1)
+            reason += f"; constraints leave no smaller number than {count}" * (count > 1)
         empty = np.zeros(0)
         return SuggestedCount(count, reason, "alignment", empty, empty, 0, whole.n_features)
     most = min(n_structured, _MOST)

@@ -37,6 +37,10 @@ class FeatureFinder:
         """Return the features that an argument gives, in its order; repeated ones once."""
         return list(dict.fromkeys(self._several(given, argument)))
 
+    def is_one(self, given: Any) -> bool:
+        """Whether a tuple is the coordinates of one feature, and not several features."""
+        return isinstance(given, tuple) and len(self.shape) > 1 and all(map(_is_whole, given))
+
     def values(self, given: Any, argument: str) -> NDArray[Any]:
         """Return one value per feature, given in the shape of the features or flat."""
         array = np.asarray(to_numpy(given))
@@ -52,7 +56,7 @@ class FeatureFinder:
             return []
         if isinstance(given, str) or _is_whole(given):
             return [self.one(given, argument)]
-        if isinstance(given, tuple) and len(self.shape) > 1 and all(map(_is_whole, given)):
+        if self.is_one(given):
             return [self.one(given, argument)]
         if is_device_array(given) or hasattr(given, "__array__"):
             return self._from_array(np.asarray(to_numpy(given)), argument)

@@ -28,7 +28,7 @@ def features_by_label(groups: Any, finder: FeatureFinder) -> dict[Any, NDArray[n
         }
     groups = to_numpy(groups)
     if not hasattr(groups, "__array__"):
-        groups = _as_objects(groups, finder)  # labels of different types stay as they are
+        groups = _as_objects(groups)  # labels of different types stay as they are
     found: dict[Any, list[int]] = {}
     for feature, label in enumerate(finder.values(groups, "groups").tolist()):
         if not _is_missing(label):
@@ -68,13 +68,16 @@ def _is_missing(label: Any) -> bool:
     return label is None or nan or type(label).__name__ in ("NAType", "NaTType")  # of pandas
 
 
-def _as_objects(groups: Any, finder: FeatureFinder) -> NDArray[Any]:
-    """Return a list of labels, flat or nested, as an array; a tuple may be a label."""
-    flat = list(groups)
-    nested = any(isinstance(one, list) or hasattr(one, "__array__") for one in flat)
-    if nested or len(flat) != finder.size:
-        return np.array(flat, dtype=object)
-    labels = np.empty(len(flat), dtype=object)
-    for place, label in enumerate(flat):
+def _as_objects(groups: Any) -> NDArray[Any]:
+    """Return a list of labels, flat or nested, as an array; tuples are labels."""
+    level = list(groups)
+    shape = [len(level)]
+    while level and all(isinstance(one, list | np.ndarray) for one in level):
+        if len(set(map(len, level))) > 1:
+            break
+        shape.append(len(level[0]))
+        level = [label for one in level for label in one]
+    labels = np.empty(len(level), dtype=object)
+    for place, label in enumerate(level):
         labels[place] = label
-    return labels
+    return labels.reshape(shape)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.selection._greedy import Rule, choose
+from tensift.selection._greedy import Rule
+from tensift.selection._limited_choice import choose
 from tensift.selection._limits import FeatureLimits
 
 __all__ = ["LimitedOrders", "limited_orders"]

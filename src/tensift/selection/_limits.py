@@ -1,11 +1,10 @@
-"""Constraints as arrays over features and units, and what is left while features are picked."""
+"""Constraints as arrays over features and units."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from copy import copy
 from functools import cached_property
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +22,7 @@ from tensift.selection._group_labels import features_by_label, numbers_by_label
 if TYPE_CHECKING:
     from tensift.selection._constraints import Constraints
 
-__all__ = ["FeatureLimits", "Group", "Tally", "exchangeable"]
+__all__ = ["FeatureLimits", "Group"]
 
 _MOST_PAIRS = 5_000_000  # of features that are too near each other
 _ROUNDING = 1e-9  # share of a budget or a distance that is a rounding error
@@ -64,7 +63,16 @@ class FeatureLimits:
     groups : list of Group
         Those that have bounds.
     distance : float
-        Two features nearer than this are refused. 0 refuses none.
+        Two features that are this near are refused. 0 refuses none.
+
+    Examples
+    --------
+    >>> from tensift import Constraints
+    >>> limits = Constraints(include=[(0, 1)], together=[[2, 3], [3, 5]]).resolve((2, 3))
+    >>> limits.included, limits.unit_of
+    (array([1]), array([0, 1, 2, 2, 3, 2]))
+    >>> limits.is_feasible([1, 4], 2, exact=True), limits.is_feasible([1, 2], 2, exact=True)
+    (True, False)
     """
 
     def __init__(self, constraints: Constraints, finder: FeatureFinder) -> None:
@@ -202,104 +210,6 @@ class FeatureLimits:
         return groups
 
 
-class Tally:
-    """What was picked, and what may be picked next as far as that alone tells.
-
-    Attributes
-    ----------
-    count : int
-        How many features were picked.
-    taken, blocked : ndarray of bool
-        Units that were picked, and units that can never be picked any more.
-    """
-
-    def __init__(self, limits: FeatureLimits) -> None:
-        self.limits = limits
-        units = len(limits.unit_size)
-        self.count, self._cost = 0, 0.0
-        self.taken = np.zeros(units, dtype=bool)
-        self.blocked = np.zeros(units, dtype=bool)
-        self.blocked[limits.unit_of[limits.excluded]] = True
-        if limits.distance:
-            for unit in np.flatnonzero(limits.unit_size > 1).tolist():
-                self.blocked[unit] |= limits.nearest_pair(limits.members(unit)) is not None
-        self._in_groups = np.zeros(len(limits.groups), dtype=int)
-        self._groups_of: dict[int, list[int]] = {}
-        for place, group in enumerate(limits.groups):
-            self.blocked[group.units[group.counts > group.at_most]] = True
-            for unit in group.units.tolist():
-                self._groups_of.setdefault(unit, []).append(place)
-
-    def take(self, unit: int) -> None:
-        """Pick a unit."""
-        limits = self.limits
-        self.count += int(limits.unit_size[unit])
-        self._cost += float(limits.unit_cost[unit])
-        self.taken[unit] = True
-        self.blocked[limits.unit_of[limits.near(limits.members(unit))]] = True
-        for place in self._groups_of.get(unit, []):
-            group = limits.groups[place]
-            self._in_groups[place] += group.counts[group.units == unit][0]
-            full = group.counts + self._in_groups[place] > group.at_most
-            self.blocked[group.units[full]] = True
-        self.blocked[unit] = True
-
-    def copy(self) -> Tally:
-        """Return one that can be changed by itself."""
-        other = copy(self)
-        other.taken, other.blocked = self.taken.copy(), self.blocked.copy()
-        other._in_groups = self._in_groups.copy()
-        return other
-
-    def after(self, unit: int) -> Tally:
-        """Return what it would be after picking a unit."""
-        other = self.copy()
-        other.take(unit)
-        return other
-
-    def allowed(self, room: int) -> NDArray[np.bool_]:
-        """Return the units that may be picked next, if `room` more features may be."""
-        limits = self.limits
-        fits = limits.fits(self._cost + limits.unit_cost)
-        return ~self.blocked & fits & (limits.unit_size <= room)
-
-    def short(self) -> list[tuple[Group, int]]:
-        """Return the groups that have fewer than their `at_least`, and how many are missing."""
-        groups = zip(self.limits.groups, self._in_groups.tolist(), strict=True)
-        return [(g, g.at_least - n) for g, n in groups if n < g.at_least]
-
-    def room_in_groups(self) -> list[tuple[Group, int]]:
-        """Return how many features every group may still have."""
-        groups = zip(self.limits.groups, self._in_groups.tolist(), strict=True)
-        return [(g, g.at_most - n) for g, n in groups]
-
-    @property
-    def money_left(self) -> float:
-        """What is left of the budget, without the allowance for rounding."""
-        return math.inf if self.limits.budget is None else self.limits.budget - self._cost
-
-
-def exchangeable(
-    limits: FeatureLimits, features: NDArray[np.intp], place: int
-) -> NDArray[np.bool_]:
-    """Return the features that may replace one of some so that all constraints stay met."""
-    old = int(features[place])
-    none = np.zeros(limits.size, dtype=bool)
-    if old in limits.included or limits.unit_size[limits.unit_of[old]] > 1:
-        return none
-    tally = Tally(limits)
-    for unit in np.unique(limits.unit_of[np.delete(features, place)]).tolist():
-        tally.take(unit)
-    allowed = tally.allowed(1)[limits.unit_of] & (limits.unit_size[limits.unit_of] == 1)
-    for group, missing in tally.short():
-        if missing > 1:
-            return none
-        inside = none.copy()
-        inside[group.features] = True
-        allowed &= inside
-    return allowed
-
-
 def _units(together: Any, finder: FeatureFinder) -> NDArray[np.intp]:
     """Return the unit of every feature; lists that share a feature are one unit."""
     alone = np.arange(finder.size)
@@ -309,7 +219,7 @@ def _units(together: Any, finder: FeatureFinder) -> NDArray[np.intp]:
         raise ValueError(f"together must be a list of lists of features, got {together!r}")
     ends: list[tuple[int, int]] = []
     for one in together:
-        if isinstance(one, str | Integral | tuple):
+        if isinstance(one, str | Integral) or finder.is_one(one):
             raise ValueError(
                 f"together must be a list of lists of features, but one of its items is {one!r}; "
                 "put the features of a unit into a list"

@@ -14,7 +14,8 @@ from tensift.selection._column_subsets import ColumnSubsetOrder
 from tensift.selection._count import SuggestedCount, count_by_alignment
 from tensift.selection._count_by_reconstruction import count_by_reconstruction
 from tensift.selection._geometry import Geometry, GeometryOrder
-from tensift.selection._greedy import Chosen, FixedMerits, choose
+from tensift.selection._greedy import FixedMerits
+from tensift.selection._limited_choice import Chosen, choose
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._order import rank_features
 
@@ -161,7 +162,36 @@ def selection_by(
 def limited_selection(
     chosen: Chosen[Any], asked: int, suggested: SuggestedCount | None, curve: Any, *, like: Any
 ) -> Selection:
-    """What `choose` found as a selection, with the order on the device of `like`."""
+    """Return what `choose` found as a selection.
+
+    Parameters
+    ----------
+    chosen : Chosen
+        The features.
+    asked : int
+        How many were asked for.
+    suggested : SuggestedCount or None
+        The suggestion, if the number was not given.
+    curve : array or None
+        The curve of the rule.
+    like : array
+        The order is put on its device.
+
+    Returns
+    -------
+    Selection
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift import Constraints
+    >>> from tensift.selection import FixedMerits, choose, limited_selection
+    >>> scores = np.arange(5.0)
+    >>> limits = Constraints(budget=2).resolve((5,))
+    >>> chosen = choose(lambda: FixedMerits(scores), limits, 3)
+    >>> limited_selection(chosen, 3, None, None, like=scores).limited.kept
+    2
+    """
     order = moved_to(like, chosen.order) if is_device_array(like) else chosen.order
     limited = KeptUnderConstraints(asked, chosen.count, chosen.stops)
     return Selection(order, curve, suggested, limited)
