@@ -105,7 +105,7 @@ def stpca_path(
     """
     selector = STPCASelector(
         1,
-        selection="top",  # only scores are needed, so no samples are kept
+        selection="top",
         orientation=orientation,
         basis=basis,
         penalty_units=penalty_units,
@@ -118,6 +118,7 @@ def stpca_path(
         random_state=random_state,
         verbose=verbose,
     )
+    selector._keeps_subsample = False  # only scores are needed
     parameters = selector.get_params(deep=False)
     validate_parameter_constraints(selector._parameter_constraints, parameters, "stpca_path")
     lams, etas = (

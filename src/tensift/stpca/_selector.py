@@ -212,6 +212,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     }
     _takes_device_arrays = True
     _solves_in_passes = True
+    _keeps_subsample = True  # `reconstruct` learns from it, whatever the rule
     choice_: AutomaticChoice
 
     def __init__(
@@ -440,7 +441,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         return executor.solve(solver, lam, eta, self.n_jobs, callback)
 
     def _needs_subsample(self) -> bool:
-        return True  # `reconstruct` learns from them, whatever the rule
+        return self._keeps_subsample
 
     def _keep_samples(self, samples: Any) -> None:
         """Keep nothing: the moments have the samples."""
