@@ -115,6 +115,7 @@ class AllFeatures(TensorSelector):
         self.scores_ = scores
         self.order_ = rank_features(scores)
         self.n_features_ = len(self.order_)
+        self._fitted_constraints = self.constraints
         limits = self._limits()
         if limits is None:
             return

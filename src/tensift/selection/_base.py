@@ -102,6 +102,7 @@ class TensorSelector(ReplacingSelector):
     suggested_count_: SuggestedCount
     _scored_mode: int | None
     _limited: KeptUnderConstraints
+    _fitted_constraints: Constraints | None
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -171,6 +172,7 @@ class TensorSelector(ReplacingSelector):
         self.__dict__.pop("selection_curve_", None)
         self.__dict__.pop("suggested_count_", None)
         self.__dict__.pop("_limited", None)
+        self._fitted_constraints = self.constraints
         self.order_ = selected.order
         if selected.suggested is not None:
             self.suggested_count_ = selected.suggested
@@ -187,15 +189,21 @@ class TensorSelector(ReplacingSelector):
 
     def _limits(self) -> FeatureLimits | None:
         """Resolve `constraints` against the features of the samples."""
-        if self.constraints is None:
+        return self._resolved(self.constraints)
+
+    def _fitted_limits(self) -> FeatureLimits | None:
+        return self._resolved(vars(self).get("_fitted_constraints"))
+
+    def _resolved(self, constraints: Constraints | None) -> FeatureLimits | None:
+        if constraints is None:
             return None
         mode, shape = self._mode_of_features(), self.feature_shape_
         if mode is not None:
-            return self.constraints.resolve((shape[mode],))
+            return constraints.resolve((shape[mode],))
         names = vars(self).get("feature_names_in_")
         if names is None and self._rows_in:
             names = [f"x{j}" for j in range(math.prod(shape))]
-        return self.constraints.resolve(shape, names)
+        return constraints.resolve(shape, names)
 
     def _checked_count(self, total: int, suggested: SuggestedCount | None) -> int:
         """Return how many features to select; warn if there are fewer."""

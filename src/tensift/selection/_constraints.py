@@ -79,8 +79,9 @@ class Constraints:
         The largest sum of costs. The number of features to select is then an upper bound.
     min_distance : float, optional
         The smallest Euclidean distance between any two selected features.
-    positions : array-like of shape (n_features, n_coordinates), optional
-        Where features are. The default is their indices on the grid of features.
+    positions : array-like of shape (n_features, n_coordinates) or mapping, optional
+        Where features are; or a mapping from features to lists of coordinates, which must have all
+        features if there is a `min_distance`. The default is their indices on the grid of features.
     groups : array-like or mapping, optional
         One label per feature, None or NaN for no group; or a mapping from labels to features.
     at_least, at_most : int or mapping, optional
@@ -191,11 +192,13 @@ class Constraints:
                 )
         elif names is None:
             names = ("x" + "_".join(map(str, index)) for index in np.ndindex(*shape))
-        finder = FeatureFinder(shape, names)
-        limits = FeatureLimits(self, finder)
-        if all(getattr(self, name) is None for name in _RESTRICTING):
-            return None
-        return limits
+        limits = FeatureLimits(self, FeatureFinder(shape, names))
+        return limits if self.restricts else None
+
+    @property
+    def restricts(self) -> bool:
+        """Whether any argument restricts what can be selected; costs alone, for instance, do not."""
+        return any(getattr(self, name) is not None for name in _RESTRICTING)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constraints):

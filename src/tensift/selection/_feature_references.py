@@ -51,6 +51,19 @@ class FeatureFinder:
             )
         return array.ravel()
 
+    def pairs(self, given: Mapping[Any, Any], argument: str) -> Iterator[tuple[int, Any]]:
+        """Yield the features of a mapping and their values; none may have two."""
+        keys: dict[int, Any] = {}
+        for key, value in given.items():
+            feature = self.one(key, argument)
+            if feature in keys:
+                raise ValueError(
+                    f"{argument} has the feature {self.names[feature]!r} twice, as "
+                    f"{keys[feature]!r} and as {key!r}; give it once"
+                )
+            keys[feature] = key
+            yield feature, value
+
     def _several(self, given: Any, argument: str) -> list[int]:
         if given is None:
             return []

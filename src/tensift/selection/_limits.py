@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import cached_property
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -86,7 +87,7 @@ class FeatureLimits:
         self.unit_cost = np.bincount(self.unit_of, weights=self.costs)
         self.budget = _number(constraints.budget, "budget")
         self.distance = (_number(constraints.min_distance, "min_distance") or 0.0) * (1 - _ROUNDING)
-        self.positions = _positions(constraints.positions, finder)
+        self.positions = _positions(constraints.positions, finder, needed=self.distance > 0)
         self.groups = self._groups()
         self._in_units = np.argsort(self.unit_of, kind="stable")
         self._ends = np.cumsum(self.unit_size)
@@ -94,6 +95,12 @@ class FeatureLimits:
     def without(self, *arguments: str) -> FeatureLimits:
         """Return the limits without some arguments of the constraints."""
         return FeatureLimits(self.constraints.without(*arguments), self.finder)
+
+    def with_included(self, features: Any) -> FeatureLimits:
+        """Return the same limits with other included features."""
+        other = copy(self)
+        other.included = np.array(features, dtype=np.intp)
+        return other
 
     def members(self, unit: int) -> NDArray[np.intp]:
         """Return the features of a unit, by index."""
@@ -242,8 +249,8 @@ def _costs(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
         return np.ones(finder.size)
     if isinstance(given, Mapping):
         costs = np.ones(finder.size)
-        for feature, cost in given.items():
-            costs[finder.one(feature, "costs")] = _number(cost, "costs")
+        for feature, cost in finder.pairs(given, "costs"):
+            costs[feature] = _number(cost, "costs")
         return costs
     values = finder.values(given, "costs")
     if values.dtype.kind not in "biuf":
@@ -254,9 +261,12 @@ def _costs(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
     return costs
 
 
-def _positions(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
+def _positions(given: Any, finder: FeatureFinder, *, needed: bool) -> NDArray[np.float64]:
+    """Return a row of coordinates for each feature; NaN where there is none and none is needed."""
     if given is None:
         return np.indices(finder.shape, dtype=float).reshape(len(finder.shape), -1).T
+    if isinstance(given, Mapping):
+        return _positions_by_feature(given, finder, needed=needed)
     try:
         array = np.asarray(to_numpy(given), dtype=float)
     except (TypeError, ValueError):
@@ -272,6 +282,40 @@ def _positions(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
         )
     if not np.isfinite(array).all():
         raise ValueError("positions has NaN or infinity; give every feature a finite position")
+    return array
+
+
+def _positions_by_feature(
+    given: Mapping[Any, Any], finder: FeatureFinder, *, needed: bool
+) -> NDArray[np.float64]:
+    rows: dict[int, list[float]] = {}
+    for feature, place in finder.pairs(given, "positions"):
+        name = finder.names[feature]
+        try:
+            row = np.atleast_1d(np.asarray(to_numpy(place), dtype=float))
+        except (TypeError, ValueError):
+            row = np.array([math.nan])
+        if row.ndim != 1 or row.size == 0 or not np.isfinite(row).all():
+            raise ValueError(
+                f"positions has {place!r} for the feature {name!r}; give a list of finite "
+                "coordinates"
+            )
+        if rows and len(row) != len(first := next(iter(rows.values()))):
+            raise ValueError(
+                f"positions has {len(row)} coordinates for the feature {name!r}, but {len(first)} "
+                "for another one; give each equally many"
+            )
+        rows[feature] = row.tolist()
+    missing = [feature for feature in range(finder.size) if feature not in rows]
+    if needed and missing:
+        raise ValueError(
+            f"positions has none for the feature {finder.names[missing[0]]!r}"
+            f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''}, but min_distance "
+            "needs one for every feature"
+        )
+    array = np.full((finder.size, len(next(iter(rows.values()), [0.0]))), math.nan)
+    for feature, place in rows.items():
+        array[feature] = place
     return array
 
 

@@ -19,6 +19,8 @@ from tensift.selection._kept_sets import (
     best_additions,
     best_feature,
 )
+from tensift.selection._limited_changes import limited_additions, room_for, substitutes
+from tensift.selection._limits import FeatureLimits
 from tensift.selection._restoring import RestoringSelector
 from tensift.sources import even_subsample
 
@@ -35,7 +37,8 @@ class Replacement(NamedTuple):
     feature : int
         The kept feature: its flat index, or its index along ``feature_mode``.
     substitute : int
-        The feature that comes closest, of those that are not kept; -1 if all are kept.
+        The feature that comes closest, of those that are not kept; -1 if there is none, because all
+        are kept or constraints allow no other.
     lost : float
         The share of the measure that is lost if nothing takes its place. Negative if the others
         are better without it, which alignment allows.
@@ -58,7 +61,8 @@ class Replacements(Sequence[Replacement]):
     feature : ndarray of int, shape (k,)
         The kept features, increasing.
     substitute : ndarray of int, shape (k,)
-        For each of them the feature that comes closest; -1 if all features are kept.
+        For each of them the feature that comes closest; -1 if all features are kept, or constraints
+        allow no other.
     lost, lost_with_substitute : ndarray of shape (k,)
         The shares of the measure that are lost without and with the substitute. NaN if the kept
         features have nothing of it.
@@ -148,6 +152,11 @@ class ReplacingSelector(RestoringSelector):
         the kept ones explains (`tensift.selection.ColumnSubsetOrder`). The substitute is what the
         rule would pick as the next feature. The selector does not change.
 
+        The constraints of the fit hold: a substitute is a feature with which the kept ones still
+        meet all of them. An included feature can fail too; it then no longer counts as included.
+        A feature of a list of `together` with several features has no substitute, because it would
+        leave the others of its list behind. Nor are such features substitutes themselves.
+
         It looks at the same samples as `reconstruct`. Use `replacements` to ask for several
         features: what they share is then computed only once.
 
@@ -218,6 +227,12 @@ class ReplacingSelector(RestoringSelector):
             pick them next. Methods without a rule give those that explain most variance; they may
             differ from the next in `order_`.
 
+        Notes
+        -----
+        Under constraints, kept features count as included, and a budget has what is left of it.
+        Each pick is the best one, by merit, after which there can still be exactly `k` more
+        features. If constraints do not allow `k` more, an error says how many they allow.
+
         Examples
         --------
         >>> from tensift import GeometrySelector
@@ -234,11 +249,22 @@ class ReplacingSelector(RestoringSelector):
             raise ValueError(f"k must be a positive whole number, got {k!r}")
         if k > left:
             raise ValueError(f"k={k} is more than the {left} features that are not kept")
-        return np.array(best_additions(self._kept_set(features), features, int(k)), dtype=np.intp)
+        limits = self._fitted_limits()
+        if limits is None:
+            added = best_additions(self._kept_set(features), features, int(k))
+        else:
+            witness = room_for(limits, features, int(k))
+            kept = self._kept_set(features)
+            added = limited_additions(kept, limits, features, int(k), witness)
+        return np.array(added, dtype=np.intp)
 
     def _kept_features(self) -> list[int]:
         self._checked_samples(_WHO)
         return [int(one) for one in to_numpy(self.get_support(indices=True))]
+
+    def _fitted_limits(self) -> FeatureLimits | None:
+        """Return the constraints of the fit; None if there were none."""
+        return None
 
     def _scores_of_rule(self) -> Any:
         """Return the scores that weighted the picks of the rule; None if there were none."""
@@ -266,11 +292,12 @@ class ReplacingSelector(RestoringSelector):
 
     def _replacements(self, features: Sequence[int], wanted: Sequence[int]) -> Replacements:
         kept = self._kept_set(features)
-        whole = kept.value
+        limits, whole = self._fitted_limits(), kept.value
         found = []
         for feature in wanted:
             fewer = kept.without(feature)
-            substitute = best_feature(fewer, features)
+            allowed = None if limits is None else substitutes(limits, features, feature)
+            substitute = best_feature(fewer, features, allowed)
             less = replaced = fewer.value
             if substitute is not None:
                 replaced = float(fewer.values_with()[substitute])
