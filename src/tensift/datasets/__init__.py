@@ -1,5 +1,6 @@
-"""Data tensors: read them from files, generate them, or load the paper's datasets."""
+"""Data tensors and constraints: read them from files, generate data, or load the paper's sets."""
 
+from tensift.datasets._constraints_file import parse_feature, read_constraints
 from tensift.datasets._dataset import TensorDataset
 from tensift.datasets._digits import load_digits
 from tensift.datasets._paper import fetch_paper, list_paper
@@ -27,5 +28,7 @@ __all__ = [
     "make_orbit",
     "make_sea_surface",
     "open_tensor_file",
+    "parse_feature",
+    "read_constraints",
     "read_tensor",
 ]

@@ -197,7 +197,7 @@ class Constraints:
 
     @property
     def restricts(self) -> bool:
-        """Whether any argument restricts what can be selected; costs alone, for instance, do not."""
+        """Whether any argument restricts what can be selected; costs alone do not."""
         return any(getattr(self, name) is not None for name in _RESTRICTING)
 
     def __eq__(self, other: object) -> bool:
