@@ -162,7 +162,8 @@ def test_bad_tables(file, content, message):
         read_constraints(path)
     text = str(caught.value)
     assert text.startswith(f"{path}: ")
-    assert "\n" not in text and len(text) < len(str(path)) + 250
+    assert "\n" not in text
+    assert len(text) < len(str(path)) + 250
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,8 @@ def test_bad_toml(file, content, message):
     with pytest.raises(ValueError, match=message) as caught:
         read_constraints(path)
     assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < len(str(path)) + 250
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < len(str(path)) + 250
 
 
 def test_other_files(file, tmp_path):

@@ -8,15 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tensift.datasets import parse_feature
+
 __all__ = [
     "basis_names",
     "count_or_share",
+    "features",
     "jobs",
     "mode_or_none",
     "names",
     "non_negative",
     "or_auto",
     "positive_int",
+    "whole_number",
 ]
 
 
@@ -69,6 +73,13 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def whole_number(text: str) -> int:
+    """A whole number, zero or more."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of zero or more")
+    return int(text)
+
+
 def jobs(text: str) -> int:
     """A number of processes or threads, or -1 for all cores."""
     try:
@@ -83,6 +94,14 @@ def names(text: str) -> list[str]:
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} has no names; give some, separated by commas")
     return found
+
+
+def features(text: str) -> list[Any]:
+    """Features separated by commas: names, indices, or coordinates with spaces between them."""
+    try:
+        return [parse_feature(name) for name in names(text)]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def mode_or_none(text: str) -> int | None:

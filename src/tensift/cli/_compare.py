@@ -11,9 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from tensift import Constraints
 from tensift._utils.tables import to_csv
 from tensift.cli._arguments import count_or_share, jobs, names, non_negative, positive_int
 from tensift.cli._console import Console, add_console_arguments, format_shape
+from tensift.cli._constraints import (
+    CONSTRAINTS_EPILOG,
+    add_constraint_arguments,
+    constraints_of,
+    describe_constraints,
+)
 from tensift.cli._figures import require_figures, warn_not_made, write_figure
 from tensift.cli._input import (
     add_feature_mode,
@@ -84,12 +91,13 @@ def add_parser(commands: Any) -> None:
         "compare",
         help="compare several methods, and random selection, on your data",
         description=_DESCRIPTION,
-        epilog=_EPILOG,
+        epilog=f"{_EPILOG}\n{CONSTRAINTS_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
     add_input_arguments(parser)
     _add_method_arguments(parser.add_argument_group("comparison"))
+    add_constraint_arguments(parser)
     _add_output_arguments(parser.add_argument_group("output"))
 
 
@@ -141,7 +149,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     inputs = inputs_of(arguments)
     refuse_inputs([folder / _CELLS], inputs)
     dataset = read_input(arguments)
-    settings = _settings(arguments, dataset)
+    constraints = constraints_of(arguments, dataset)
+    settings = _settings(arguments, dataset, constraints)
     output = OutputFolder(
         folder,
         (*_FILES, *(f"comparison.{suffix}" for suffix in _FIGURES)),
@@ -149,7 +158,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         inputs=inputs,
     )
     output.check()
-    found = _compare(arguments, dataset, settings["parameters"], folder, console)
+    used = {**_arguments_of_comparison(settings["parameters"]), "constraints": constraints}
+    found = _compare(arguments, dataset, used, folder, console)
     with output:
         output.write_text("comparison.csv", to_csv(found.to_rows()))
         output.write_text("comparison.md", found.to_markdown())
@@ -159,14 +169,15 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         if not arguments.no_figure:
             _write_figures(output, found, dataset)
         if arguments.report:
-            used = _arguments_of_comparison(settings["parameters"])
             _write_page(output, arguments, found, dataset, used)
     _say(console, arguments, found, dataset)
     console.say(f"written   {folder}{os.sep}: {', '.join(output.written)}")
     console.say(f"time      {time.perf_counter() - started:.1f} s")
 
 
-def _settings(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
+def _settings(
+    arguments: argparse.Namespace, dataset: TensorDataset, constraints: Constraints | None
+) -> dict[str, Any]:
     """Everything needed to repeat the comparison, and to check that it is the same."""
     wanted = (
         "selectors", "n_features_to_select", "n_clusters", "n_neighbors", "n_resamples", "n_seeds",
@@ -174,6 +185,7 @@ def _settings(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str
     )  # fmt: skip
     parameters = {name: getattr(arguments, name) for name in wanted}
     parameters["feature_mode"] = feature_mode_of(arguments, dataset)
+    parameters["constraints"] = describe_constraints(arguments, constraints)
     return {
         "input": describe_input(arguments, dataset),
         "labelled": _labels(arguments, dataset) is not None,
@@ -208,7 +220,7 @@ def _compare(
     try:
         return compare_selectors(
             dataset.data,
-            **_arguments_of_comparison(parameters),
+            **parameters,
             labels=_labels(arguments, dataset),
             n_jobs=arguments.n_jobs,
             store=folder / _CELLS,

@@ -108,11 +108,13 @@ def read_input(arguments: argparse.Namespace) -> TensorDataset:
 
 
 def inputs_of(arguments: argparse.Namespace) -> list[Path]:
-    """The files that a command reads: samples, labels, matrices."""
+    """The files that a command reads: samples, labels, matrices, constraints."""
     files = [arguments.input]
     if arguments.labels is not None and Path(arguments.labels).is_file():
         files.append(Path(arguments.labels))
     files += [spec for spec in getattr(arguments, "basis", []) if isinstance(spec, Path)]
+    constraints = getattr(arguments, "constraints", None)
+    files += [] if constraints is None else [constraints]
     return files
 
 

@@ -20,14 +20,22 @@ from tensift.cli._arguments import (
     or_auto,
     positive_int,
 )
+from tensift.cli._console import Console
+from tensift.cli._constraints import constraints_of
 from tensift.cli._input import add_feature_mode, feature_mode_of
 from tensift.cli._options import add_option
 from tensift.comparison import find_selector
 from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
-from tensift.selection import TensorSelector
+from tensift.selection import TensorSelector, held_constraints
 
-__all__ = ["add_method_arguments", "feature_names_of", "fit_selector", "make_selector"]
+__all__ = [
+    "add_method_arguments",
+    "feature_names_of",
+    "fit_selector",
+    "make_selector",
+    "say_constraints",
+]
 
 _COLLAPSED = 1e-6  # if no score is larger, the penalties have driven all scores to zero
 _SOLVER_SETTINGS = ("tol", "max_iter", "convention", "stopping")
@@ -110,6 +118,9 @@ def make_selector(
             raise ValueError(
                 f"--checkpoint works only with --method stpca; {kind.__name__} reads no moments"
             )
+    constraints = constraints_of(arguments, dataset)
+    if constraints is not None:
+        given["constraints"] = constraints
     if "verbose" in inspect.signature(kind).parameters:
         given["verbose"] = verbose
     return kind(**given)
@@ -203,6 +214,13 @@ def fit_selector(
             "penalties are too strong for these data; try --lam auto --eta auto"
         )
     return selector
+
+
+def say_constraints(console: Console, selector: TensorSelector) -> None:
+    """Print what constraints did, in one line; nothing without constraints."""
+    held = held_constraints(selector)
+    if held is not None and held.words:
+        console.say(f"limits    {'; '.join(held.words)}")
 
 
 def feature_names_of(selector: TensorSelector, dataset: TensorDataset) -> ModeNames:

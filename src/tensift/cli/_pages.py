@@ -10,16 +10,16 @@ from typing import Any
 from tensift import SelectorComparison, StabilitySelection, STPCASelector, compare_selectors
 from tensift._utils.warnings import warn_user
 from tensift.cli._console import Console
+from tensift.cli._constraints import constraints_text
 from tensift.cli._input import describe_file
 from tensift.cli._method import fit_selector
-from tensift.cli._record import matrix_texts, samples_text, versions
+from tensift.cli._record import known_texts, reading_imports, samples_text, versions
 from tensift.datasets import TensorDataset
 from tensift.report import Source, make_alternatives, make_report
 from tensift.selection import TensorSelector
 
 __all__ = ["add_report_arguments", "comparison_page", "selection_page"]
 
-_READER = "from tensift.datasets import read_tensor"
 # The selections of a comparison do not depend on these.
 _WITHOUT_EFFECT = {"n_resamples", "n_repeats", "fit_limit"}
 
@@ -44,11 +44,10 @@ def selection_page(
     alternatives = {}
     if not arguments.no_alternatives and isinstance(selector, STPCASelector):
         alternatives = _fitted_alternatives(arguments, selector, dataset, console)
-    matrices = matrix_texts(arguments)
     source = Source(
         samples=samples_text(arguments),
-        imports=["import numpy as np", _READER] if matrices else [_READER],
-        parameters=matrices,
+        imports=reading_imports(arguments),
+        parameters=known_texts(arguments, selector, dataset),
         facts=_facts(arguments),
     )
     return make_report(
@@ -89,15 +88,16 @@ def comparison_page(
 ) -> str:
     """The report of a comparison."""
     defaults = inspect.signature(compare_selectors).parameters
+    text = constraints_text(arguments, dataset, parameters["constraints"])
     options = [
-        f"{name}={value!r}"
+        f"{name}={text if name == 'constraints' else repr(value)}"
         for name, value in parameters.items()
         if name not in _WITHOUT_EFFECT and value != defaults[name].default
     ]
     call = ", ".join([samples_text(arguments), *options])
     source = Source(
         comparison=f"compare_selectors({call})",
-        imports=["from tensift import compare_selectors", _READER],
+        imports=["from tensift import compare_selectors", *reading_imports(arguments)],
         facts=_facts(arguments),
     )
     return make_report(None, dataset, comparison=found, source=source)
@@ -108,4 +108,7 @@ def _facts(arguments: argparse.Namespace) -> dict[str, str]:
     facts = {"input": file["path"], "bytes": str(file["bytes"])}
     if file["sha256"] is not None:
         facts["SHA-256"] = file["sha256"]
+    if getattr(arguments, "constraints", None) is not None:
+        limits = describe_file(arguments.constraints)
+        facts |= {"constraints": limits["path"], "SHA-256 of constraints": limits["sha256"]}
     return facts | versions()

@@ -14,19 +14,25 @@ import sklearn
 import tensift
 from tensift import STPCASelector
 from tensift._utils.tables import csv_text
+from tensift.cli._constraints import (
+    constraint_imports,
+    constraints_text,
+    describe_constraints,
+)
 from tensift.cli._input import describe_file, read_arguments
 from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
 from tensift.report import import_lines, option_texts
-from tensift.selection import TensorSelector
+from tensift.selection import TensorSelector, held_constraints
 from tensift.solvers import solver_from
 
 __all__ = [
     "describe_input",
-    "matrix_texts",
+    "known_texts",
     "python_imports",
     "python_line",
     "ranking_table",
+    "reading_imports",
     "samples_text",
     "settings_of",
     "versions",
@@ -37,12 +43,16 @@ def ranking_table(selector: TensorSelector, names: ModeNames) -> str:
     """All features in the order of selection, as CSV."""
     shape = selector.scores_.shape
     modes = range(len(shape))
+    held = held_constraints(selector)
+    more = {} if held is None else {"cost": held.costs, "group": held.groups}
+    more = {name: values for name, values in more.items() if values is not None}
     # If a mode is called "score", its column must not replace the scores.
-    taken = {"rank", "index", "score", "selected"}
+    taken = {"rank", "index", "score", "selected", "cost", "group"}
     titles = [f"mode_{m}" if names.title(m) in taken else names.title(m) for m in modes]
     titles = [title.replace(" ", "_") for title in titles]
     named = [mode for mode in modes if names.is_named(mode)]
     columns = ["rank", "index", *titles, *(f"{titles[m]}_name" for m in named), "score", "selected"]
+    columns += more
     support = selector.get_support()
     scores = selector.scores_.ravel()
     places = np.column_stack(np.unravel_index(selector.order_, shape))
@@ -50,8 +60,13 @@ def ranking_table(selector: TensorSelector, names: ModeNames) -> str:
     for rank, (flat, place) in enumerate(zip(selector.order_, places, strict=True), start=1):
         labels = [names.label(mode, int(place[mode])) for mode in named]
         score, kept = float(scores[flat]), int(support[flat])
-        rows.append([rank, int(flat), *place.tolist(), *labels, score, kept])
+        extra = [_plain(values[flat]) for values in more.values()]
+        rows.append([rank, int(flat), *place.tolist(), *labels, score, kept, *extra])
     return csv_text(columns, rows)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str) else float(value)
 
 
 def settings_of(
@@ -63,7 +78,7 @@ def settings_of(
         "method": type(selector).__name__,
         "parameters": _describe_parameters(arguments, selector),
         "n_selected": int(selector.get_support().sum()),
-        "python": [python_imports(arguments, selector), python_line(arguments, selector)],
+        "python": [python_imports(arguments, selector), python_line(arguments, selector, dataset)],
         "versions": versions(),
     }
 
@@ -72,6 +87,7 @@ def _describe_parameters(arguments: argparse.Namespace, selector: TensorSelector
     """All parameters; matrices by their files, and the solver with its settings."""
     parameters = selector.get_params(deep=False)
     parameters.pop("verbose", None)
+    parameters["constraints"] = describe_constraints(arguments, selector.constraints)
     if not isinstance(selector, STPCASelector):
         return parameters
     bases = [
@@ -104,9 +120,11 @@ def versions() -> dict[str, str]:
     }
 
 
-def python_line(arguments: argparse.Namespace, selector: TensorSelector) -> str:
+def python_line(
+    arguments: argparse.Namespace, selector: TensorSelector, dataset: TensorDataset
+) -> str:
     """The expression that makes the same selection in Python."""
-    options = option_texts(selector, matrix_texts(arguments))
+    options = option_texts(selector, known_texts(arguments, selector, dataset))
     # The text of a solver with many settings has line breaks.
     options = [" ".join(o.split()) if o.startswith("solver=") else o for o in options]
     call = ", ".join([repr(arguments.n_features_to_select), *options])
@@ -116,8 +134,13 @@ def python_line(arguments: argparse.Namespace, selector: TensorSelector) -> str:
 def python_imports(arguments: argparse.Namespace, selector: TensorSelector) -> str:
     """The imports that `python_line` needs."""
     imports = import_lines(selector).split("\n")
-    imports += ["import numpy as np"] if matrix_texts(arguments) else []
-    return "; ".join([*imports, "from tensift.datasets import read_tensor"])
+    return "; ".join([*imports, *reading_imports(arguments)])
+
+
+def reading_imports(arguments: argparse.Namespace) -> list[str]:
+    """The imports that expressions for samples, matrices and constraints need."""
+    imports = ["import numpy as np"] if matrix_texts(arguments) else []
+    return [*imports, *constraint_imports(arguments), "from tensift.datasets import read_tensor"]
 
 
 def samples_text(arguments: argparse.Namespace) -> str:
@@ -127,9 +150,17 @@ def samples_text(arguments: argparse.Namespace) -> str:
     return f"read_tensor({', '.join(reading)}).data"
 
 
+def known_texts(
+    arguments: argparse.Namespace, selector: TensorSelector, dataset: TensorDataset
+) -> dict[str, str]:
+    """The parameters that are too long to print, as expressions: matrices and constraints."""
+    text = constraints_text(arguments, dataset, selector.constraints)
+    return matrix_texts(arguments) | ({} if text is None else {"constraints": text})
+
+
 def matrix_texts(arguments: argparse.Namespace) -> dict[str, str]:
     """The parameters that hold matrices from files, as expressions that read them."""
-    specs = arguments.basis
+    specs = getattr(arguments, "basis", [])
     if not any(isinstance(spec, Path) for spec in specs):
         return {}
     texts = [f"np.load({str(spec)!r})" if isinstance(spec, Path) else repr(spec) for spec in specs]

@@ -14,6 +14,7 @@ import numpy as np
 
 from tensift import StabilitySelection, STPCASelector
 from tensift.cli._console import Console, add_console_arguments, format_shape
+from tensift.cli._constraints import CONSTRAINTS_EPILOG, add_constraint_arguments
 from tensift.cli._figures import FORMATS, require_figures, warn_not_made, write_figure
 from tensift.cli._input import add_input_arguments, inputs_of, read_input
 from tensift.cli._method import (
@@ -21,6 +22,7 @@ from tensift.cli._method import (
     feature_names_of,
     fit_selector,
     make_selector,
+    say_constraints,
 )
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
@@ -75,6 +77,7 @@ examples:
   tensift select cube.h5 --variable cube -k 500 --basis haar,dct --jobs -1
   tensift select images.npy -k 100 --stability 50       say which features stay selected
   tensift select table.csv -k 10 --labels species       do not take the labels for a feature
+  tensift select eeg.npz -k 8 --feature-mode 0 --include Cz --constraints sensors.csv --budget 12
 """
 
 
@@ -84,12 +87,13 @@ def add_parser(commands: Any) -> None:
         "select",
         help="rank the features of a file, and write the best to files",
         description=_DESCRIPTION,
-        epilog=_EPILOG,
+        epilog=f"{_EPILOG}\n{CONSTRAINTS_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
     add_input_arguments(parser)
     add_method_arguments(parser.add_argument_group("method"))
+    add_constraint_arguments(parser)
     _add_output_arguments(parser.add_argument_group("output"))
 
 
@@ -149,7 +153,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.say(f"written   {folder}{os.sep}: {', '.join(output.written)}")
     console.say(f"time      {time.perf_counter() - started:.2f} s")
     console.say(f"in Python {python_imports(arguments, selector)}")
-    console.say(f"          {python_line(arguments, selector)}")
+    console.say(f"          {python_line(arguments, selector, dataset)}")
 
 
 def _save(stream: IO[bytes], array: np.ndarray) -> None:
@@ -212,6 +216,7 @@ def _summarise(
             console.say(f"chosen    {reason}")
     if selector.n_features_to_select == "auto":
         console.say(f"chosen    {selector.suggested_count_.reason}")
+    say_constraints(console, selector)
     kept = int(selector.get_support().sum())
     kind = "elements" if selector.feature_mode is None else names.title(0) + " indices"
     console.say(f"selected  {kept} of {selector.scores_.size} {kind}; the first:")

@@ -20,6 +20,12 @@ from tensift.comparison._schedule import Schedule
 from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
 from tensift.metrics import check_data, count_features, encode_labels
+from tensift.selection import (
+    Constraints,
+    TensorSelector,
+    constraints_in_words,
+    held_constraints,
+)
 
 __all__ = ["compare_selectors"]
 
@@ -31,6 +37,7 @@ def compare_selectors(
     *,
     labels: ArrayLike | None = None,
     feature_mode: int | None = None,
+    constraints: Constraints | None = None,
     n_clusters: int | None = None,
     n_neighbors: int = 5,
     n_resamples: int = 10,
@@ -64,6 +71,10 @@ def compare_selectors(
         The classes of the samples; any values. Adds the metrics of `evaluate_selection`.
     feature_mode : int, optional
         The mode whose indices are the features. By default every element is a feature.
+    constraints : Constraints, optional
+        What every selection must respect, also on half-samples: features to keep or leave out, a
+        budget, distances, groups. Estimators that have constraints of their own keep those.
+        AllFeatures refuses constraints that it cannot respect, and its row says so.
     n_clusters : int, optional
         The number of clusters, for the selectors that have this parameter. By default each uses
         its own default, and the notes of the result list them. It is never the number of classes
@@ -134,8 +145,10 @@ def compare_selectors(
         raise ValueError(f"X has {len(data)} sample(s); half-samples need at least 4")
     n_features, mode = count_features(data.shape[1:], feature_mode)
     wanted = _check_count(n_features_to_select, n_features)
-    # Fail early: no selector accepts data that this one refuses.
-    VarianceSelector(wanted, feature_mode=mode).fit(data)
+    if constraints is not None and not isinstance(constraints, Constraints):
+        raise TypeError(f"constraints must be tensift.Constraints; got {constraints!r}")
+    # Fail early: no selector accepts data, or constraints, that this one refuses.
+    first = VarianceSelector(wanted, feature_mode=mode, constraints=constraints).fit(data)
     _check_numbers(
         n_resamples=(n_resamples, 2), n_seeds=(n_seeds, 1), n_repeats=(n_repeats, 1),
         random_state=(random_state, 0), n_neighbors=(n_neighbors, 1),
@@ -145,7 +158,9 @@ def compare_selectors(
     if n_clusters is not None:
         _check_numbers(n_clusters=(n_clusters, 1))
         settings["n_clusters"] = n_clusters
-    methods = resolve_methods(selectors, wanted, mode, n_neighbors=n_neighbors, **settings)
+    methods = resolve_methods(
+        selectors, wanted, mode, constraints, n_neighbors=n_neighbors, **settings
+    )
 
     schedule = Schedule(
         Samples(data, mode, codes), n_resamples, n_seeds, n_repeats, random_state, fit_limit
@@ -154,7 +169,10 @@ def compare_selectors(
         methods, CellStore(None if store is None else Path(store)), n_jobs=n_jobs, verbose=verbose
     )
     notes = [] if n_clusters is not None else _own_numbers_of_clusters(methods)
-    return summarise(outcomes, n_features, wanted, data.shape[1:], mode, notes)
+    notes += _on_constraints(constraints, first, methods)
+    held = held_constraints(first)
+    costs = None if held is None else held.costs
+    return summarise(outcomes, n_features, wanted, data.shape[1:], mode, notes, constraints, costs)
 
 
 def _check_count(wanted: int | float, n_features: int) -> int:
@@ -194,6 +212,21 @@ def _check_labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
     if n_classes < 2:
         raise ValueError("labels must have at least two classes; got one")
     return codes
+
+
+def _on_constraints(
+    constraints: Constraints | None, selector: TensorSelector, methods: Iterable[Method]
+) -> list[str]:
+    """Return notes that say which constraints selections respect."""
+    notes = []
+    if constraints is not None:
+        limits = constraints.look_up(*selector._shape_and_names())
+        words = "; ".join(constraints_in_words(limits)) or "they restrict nothing"
+        notes.append(f"Every method selects under these constraints: {words}.")
+    own = [m.name for m in methods if m.estimator.constraints not in (None, constraints)]
+    if own:
+        notes.append(f"These methods have constraints of their own: {', '.join(own)}.")
+    return notes
 
 
 def _own_numbers_of_clusters(methods: Iterable[Method]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import joblib
 from sklearn.base import clone
 
-from tensift.selection import TensorSelector
+from tensift.selection import Constraints, TensorSelector
 
 if TYPE_CHECKING:
     from tensift.rivals import SelectorInfo
@@ -78,7 +78,11 @@ class Method:
 
 
 def resolve_methods(
-    selectors: Selectors, n_features_to_select: int, feature_mode: int | None, **settings: Any
+    selectors: Selectors,
+    n_features_to_select: int,
+    feature_mode: int | None,
+    constraints: Constraints | None = None,
+    **settings: Any,
 ) -> list[Method]:
     """Return the methods to compare, always with random selection and variance.
 
@@ -88,6 +92,8 @@ def resolve_methods(
         What to compare.
     n_features_to_select, feature_mode
         Set on all selectors.
+    constraints : Constraints, optional
+        Set on all selectors that have none.
     **settings
         Set on the named selectors that have these parameters.
     """
@@ -95,11 +101,11 @@ def resolve_methods(
     for name, selector in _named(selectors):
         if isinstance(selector, str):
             info = find_selector(selector)
-            settings_of_it = {"feature_mode": feature_mode, **settings}
+            settings_of_it = {"constraints": constraints, "feature_mode": feature_mode, **settings}
             estimator = info.make(n_features_to_select, **settings_of_it)
             method = Method(name or info.name, estimator, info.random)
         elif isinstance(selector, TensorSelector):
-            method = _of_estimator(name, selector, n_features_to_select, feature_mode)
+            method = _of_estimator(name, selector, n_features_to_select, feature_mode, constraints)
         else:
             raise TypeError(
                 "selectors must contain names or tensift's estimators; got "
@@ -113,7 +119,9 @@ def resolve_methods(
     for baseline in (VARIANCE, RANDOM):
         if baseline not in methods:
             info = find_selector(baseline)
-            estimator = info.make(n_features_to_select, feature_mode=feature_mode)
+            estimator = info.make(
+                n_features_to_select, constraints=constraints, feature_mode=feature_mode
+            )
             methods[baseline] = Method(baseline, estimator, info.random)
         elif type(methods[baseline].estimator) is not find_selector(baseline).selector:
             raise ValueError(
@@ -137,10 +145,21 @@ def _named(selectors: Selectors) -> list[tuple[str | None, Any]]:
 
 
 def _of_estimator(
-    name: str | None, selector: TensorSelector, n_features: int, feature_mode: int | None
+    name: str | None,
+    selector: TensorSelector,
+    n_features: int,
+    feature_mode: int | None,
+    constraints: Constraints | None,
 ) -> Method:
     estimator = clone(selector)
     estimator.set_params(n_features_to_select=n_features, feature_mode=feature_mode)
+    if constraints is not None and estimator.constraints is None:
+        if "constraints" not in estimator.get_params(deep=False):
+            raise ValueError(
+                f"{name or type(selector).__name__} has no parameter constraints, so it cannot be "
+                "compared under constraints; leave it out"
+            )
+        estimator.set_params(constraints=constraints)
     return Method(name or type(selector).__name__, estimator, is_random(estimator))
 
 

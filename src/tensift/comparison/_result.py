@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from tensift.comparison._methods import RANDOM
 from tensift.comparison._tasks import LABELLED, LIKENESS
 from tensift.comparison._verdict import conclusions_of, ranks_of, with_spread
 from tensift.metrics import StabilityEstimate
+from tensift.selection import Constraints, HeldConstraints
 
 __all__ = ["SelectorComparison"]
 
@@ -62,6 +63,13 @@ class SelectorComparison:
         For methods that failed, at least on some half-samples: the reason.
     notes : tuple of str
         Remarks for the reader, such as default values that were used.
+    constraints : Constraints or None
+        What every selection respects.
+    held : dict of str to HeldConstraints
+        What constraints did to the selections on all samples, for methods that have some.
+    costs : dict of str to float
+        What the selected features cost together, if constraints give costs; the tables then have a
+        column for it.
 
     Examples
     --------
@@ -91,6 +99,9 @@ class SelectorComparison:
     memory: dict[str, int]
     failures: dict[str, str]
     notes: tuple[str, ...]
+    constraints: Constraints | None = None
+    held: dict[str, HeldConstraints] = field(default_factory=dict)
+    costs: dict[str, float] = field(default_factory=dict)
 
     def mean(self, measure: str, method: str) -> float:
         """Return the mean of a measure over the runs that succeeded, NaN if none did."""
@@ -137,6 +148,8 @@ class SelectorComparison:
             "n_features": None if kept is None else len(kept),
             "rank": rank,
         }
+        if self.costs:
+            row["cost"] = self.costs.get(method)
         for measure in LIKENESS:
             row |= self._mean_and_std(measure, method)
         row["better_than_random"] = self.share_better(method)
@@ -169,6 +182,10 @@ class SelectorComparison:
         table = []
         for row in self.to_rows():
             line = {"method": row["method"], "rank": _rank(row["rank"])}
+            if self.costs:
+                cost = row["cost"]
+                line["features"] = "–" if cost is None else str(row["n_features"])
+                line["cost"] = "–" if cost is None else f"{cost:.4g}"
             for measure, title in titles.items():
                 line[title] = with_spread(row[measure], row[f"{measure}_std"])
                 if measure == "alignment":

@@ -11,6 +11,7 @@ from tensift.comparison._result import SelectorComparison
 from tensift.comparison._schedule import Outcome
 from tensift.comparison._tasks import LABELLED, LIKENESS
 from tensift.metrics import StabilityEstimate, selection_agreement, selection_stability
+from tensift.selection import Constraints, HeldConstraints
 
 __all__ = ["summarise"]
 
@@ -24,6 +25,8 @@ def summarise(
     feature_shape: tuple[int, ...],
     feature_mode: int | None,
     notes: Sequence[str],
+    constraints: Constraints | None = None,
+    costs: np.ndarray | None = None,
 ) -> SelectorComparison:
     """Compute means, standard deviations, stabilities and agreements."""
     fitted = [o for o in outcomes if all("error" not in fit for fit in o.fits)]
@@ -64,7 +67,25 @@ def summarise(
         memory={o.name: o.memory["bytes"] for o in fitted if "bytes" in o.memory},
         failures={o.name: o.failure for o in outcomes if o.failure is not None},
         notes=tuple(notes),
+        constraints=constraints,
+        held={o.name: _held(o.fits[0]["held"]) for o in fitted if "held" in o.fits[0]},
+        costs={} if costs is None else {o.name: _cost(o, costs) for o in fitted},
     )
+
+
+def _held(stored: dict) -> HeldConstraints:
+    return HeldConstraints(
+        included=np.array(stored["included"], dtype=np.intp),
+        excluded=np.array(stored["excluded"], dtype=np.intp),
+        costs=None,
+        groups=None,
+        stops=tuple(stored["stops"]),
+        words=tuple(stored["words"]),
+    )
+
+
+def _cost(outcome: Outcome, costs: np.ndarray) -> float:
+    return float(costs[np.array(outcome.fits[0]["features"])].sum())
 
 
 def _values(results: Sequence[dict], name: str) -> np.ndarray:

@@ -16,7 +16,7 @@ from tensift._version import __version__
 from tensift.comparison._limit import OverLimit, time_limit
 from tensift.comparison._methods import Method
 from tensift.metrics import Judge, Reconstruction, evaluate_selection, redundancy
-from tensift.selection import TensorSelector
+from tensift.selection import TensorSelector, held_constraints
 from tensift.sources import even_subsample
 
 __all__ = [
@@ -136,6 +136,14 @@ class Fit(_Fitting):
             result["scores"] = selector.scores_.tolist()
             result["order"] = selector.order_.tolist()
             result["rule"] = selector.selection
+            held = held_constraints(selector)
+            if held is not None:
+                result["held"] = {
+                    "included": held.included.tolist(),
+                    "excluded": held.excluded.tolist(),
+                    "stops": list(held.stops),
+                    "words": list(held.words),
+                }
         return result
 
 

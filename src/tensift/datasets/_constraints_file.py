@@ -109,9 +109,11 @@ def _joined(path: Path, found: dict[str, Any], more: dict[str, Any]) -> dict[str
         if name in ("include", "exclude", "together") and own is not None:
             alone = isinstance(value, str | tuple) or not isinstance(value, Iterable)
             found[name] = [*own, *([value] if alone else value)]
-        elif own is None or Constraints(**{name: own}) == Constraints(**{name: value}):
-            found[name] = value
-        elif isinstance(own, int | float) and isinstance(value, int | float) and own == value:
+        elif (
+            own is None
+            or Constraints(**{name: own}) == Constraints(**{name: value})
+            or (isinstance(own, int | float) and isinstance(value, int | float) and own == value)
+        ):
             found[name] = value
         else:
             raise ValueError(

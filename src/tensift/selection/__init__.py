@@ -7,6 +7,7 @@ from tensift.selection._count import SuggestedCount, suggest_count
 from tensift.selection._count_by_reconstruction import suggest_count_by_reconstruction
 from tensift.selection._geometry_selector import GeometrySelector
 from tensift.selection._greedy import FixedMerits, FreeChoice, pick_greedily
+from tensift.selection._held import HeldConstraints, constraints_in_words, held_constraints
 from tensift.selection._limited_choice import Chosen, choose
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._neighbours import whitened_components
@@ -25,6 +26,7 @@ __all__ = [
     "FixedMerits",
     "FreeChoice",
     "GeometrySelector",
+    "HeldConstraints",
     "ReconstructionCurve",
     "Replacement",
     "Replacements",
@@ -32,7 +34,9 @@ __all__ = [
     "SuggestedCount",
     "TensorSelector",
     "choose",
+    "constraints_in_words",
     "exchangeable",
+    "held_constraints",
     "limited_selection",
     "pick_greedily",
     "rank_features",

@@ -189,21 +189,28 @@ class TensorSelector(ReplacingSelector):
 
     def _limits(self) -> FeatureLimits | None:
         """Resolve `constraints` against the features of the samples."""
-        return self._resolved(self.constraints)
+        if self.constraints is None:
+            return None
+        return self.constraints.resolve(*self._shape_and_names())
 
     def _fitted_limits(self) -> FeatureLimits | None:
-        return self._resolved(vars(self).get("_fitted_constraints"))
+        constraints = vars(self).get("_fitted_constraints")
+        return None if constraints is None else constraints.resolve(*self._shape_and_names())
 
-    def _resolved(self, constraints: Constraints | None) -> FeatureLimits | None:
-        if constraints is None:
-            return None
-        mode, shape = self._mode_of_features(), self.feature_shape_
+    def _fitted_look_up(self) -> FeatureLimits | None:
+        """Return the constraints of the fit, even if they restrict nothing."""
+        constraints = vars(self).get("_fitted_constraints")
+        return None if constraints is None else constraints.look_up(*self._shape_and_names())
+
+    def _shape_and_names(self) -> tuple[tuple[int, ...], Any]:
+        """Return the grid of features, and their names in the samples, if they have some."""
+        mode, shape = self._mode_of_features(), tuple(self.feature_shape_)
         if mode is not None:
-            return constraints.resolve((shape[mode],))
+            return (shape[mode],), None
         names = vars(self).get("feature_names_in_")
         if names is None and self._rows_in:
             names = [f"x{j}" for j in range(math.prod(shape))]
-        return constraints.resolve(shape, names)
+        return shape, names
 
     def _checked_count(self, total: int, suggested: SuggestedCount | None) -> int:
         """Return how many features to select; warn if there are fewer."""

@@ -182,6 +182,21 @@ class Constraints:
         -------
         FeatureLimits or None
         """
+        limits = self.look_up(shape, names)
+        return limits if any(getattr(self, name) is not None for name in _RESTRICTING) else None
+
+    def look_up(self, shape: tuple[int, ...], names: Any = None) -> FeatureLimits:
+        """Return the constraints as arrays over features, even if they restrict nothing.
+
+        Parameters
+        ----------
+        shape, names
+            As in `resolve`.
+
+        Returns
+        -------
+        FeatureLimits
+        """
         size = int(np.prod(shape))
         if self.names is not None:
             names = np.asarray(self.names, dtype=object).ravel()
@@ -192,13 +207,7 @@ class Constraints:
                 )
         elif names is None:
             names = ("x" + "_".join(map(str, index)) for index in np.ndindex(*shape))
-        limits = FeatureLimits(self, FeatureFinder(shape, names))
-        return limits if self.restricts else None
-
-    @property
-    def restricts(self) -> bool:
-        """Whether any argument restricts what can be selected; costs alone do not."""
-        return any(getattr(self, name) is not None for name in _RESTRICTING)
+        return FeatureLimits(self, FeatureFinder(shape, names))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constraints):

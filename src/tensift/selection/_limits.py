@@ -63,6 +63,8 @@ class FeatureLimits:
         The largest sum of costs.
     groups : list of Group
         Those that have bounds.
+    labelled : dict of ndarray of int, or None
+        The features of all groups, by label; None if no groups were given.
     distance : float
         Two features that are this near are refused. 0 refuses none.
 
@@ -88,6 +90,7 @@ class FeatureLimits:
         self.budget = _number(constraints.budget, "budget")
         self.distance = (_number(constraints.min_distance, "min_distance") or 0.0) * (1 - _ROUNDING)
         self.positions = _positions(constraints.positions, finder, needed=self.distance > 0)
+        self.labelled: dict[Any, NDArray[np.intp]] | None = None
         self.groups = self._groups()
         self._in_units = np.argsort(self.unit_of, kind="stable")
         self._ends = np.cumsum(self.unit_size)
@@ -204,7 +207,7 @@ class FeatureLimits:
                 if getattr(given, name) is not None:
                     raise ValueError(f"{name} counts features of groups; give groups too")
             return []
-        features = features_by_label(given.groups, self.finder)
+        features = self.labelled = features_by_label(given.groups, self.finder)
         least = numbers_by_label(given.at_least, "at_least", features)
         most = numbers_by_label(given.at_most, "at_most", features)
         groups = []
