@@ -81,9 +81,9 @@ def counted(monkeypatch):
     """The shapes of the samples from which the report computes the number of features."""
     seen = []
 
-    def count(rows, mode):
+    def count(rows, mode, constraints=None):
         seen.append(rows.shape)
-        return suggest_count(rows, mode)
+        return suggest_count(rows, mode, constraints)
 
     monkeypatch.setattr("tensift.report._suggestion.suggest_count", count)
     return seen

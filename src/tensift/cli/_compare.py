@@ -185,7 +185,8 @@ def _settings(
     )  # fmt: skip
     parameters = {name: getattr(arguments, name) for name in wanted}
     parameters["feature_mode"] = feature_mode_of(arguments, dataset)
-    parameters["constraints"] = describe_constraints(arguments, constraints)
+    if constraints is not None:
+        parameters["constraints"] = describe_constraints(arguments, constraints)
     return {
         "input": describe_input(arguments, dataset),
         "labelled": _labels(arguments, dataset) is not None,
@@ -297,7 +298,9 @@ def _say(
     if dataset.labels is not None:
         use = "not used" if _labels(arguments, dataset) is None else "used to judge only"
         console.say(f"labels    {dataset.n_classes} classes in the file, {use}")
-    console.say(f"kept      {found.n_features_to_select} of {found.n_features} features")
+    budget = found.constraints is not None and found.constraints.budget is not None
+    most = "at most " if budget else ""
+    console.say(f"kept      {most}{found.n_features_to_select} of {found.n_features} features")
     console.say()
     for line in _aligned(found.to_table()):
         console.say(line)

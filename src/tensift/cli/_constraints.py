@@ -20,7 +20,6 @@ __all__ = [
     "constraints_of",
     "constraints_text",
     "describe_constraints",
-    "limits_of",
 ]
 
 _OPTIONS = ("include", "exclude", "budget", "min_distance", "at_least", "at_most")
@@ -91,13 +90,6 @@ def constraints_of(arguments: argparse.Namespace, dataset: TensorDataset) -> Con
     limits = found.look_up(names.shape)
     _refuse_ambiguous(limits)
     return found
-
-
-def limits_of(
-    arguments: argparse.Namespace, dataset: TensorDataset, constraints: Constraints
-) -> FeatureLimits:
-    """The constraints as arrays over the features of the data."""
-    return constraints.look_up(_feature_names(arguments, dataset).shape)
 
 
 def _given(arguments: argparse.Namespace) -> tuple[Path | None, dict[str, Any]]:
@@ -187,9 +179,9 @@ def _names_text(arguments: argparse.Namespace, dataset: TensorDataset) -> str:
     return f"[value.decode(errors='replace') for value in {text}]" if kind == "S" else text
 
 
-def constraint_imports(arguments: argparse.Namespace) -> list[str]:
-    """The imports that the expression for the constraints needs."""
+def constraint_imports(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """The imports that the expression for the constraints needs: lines, and names of datasets."""
     path, given = _given(arguments)
     if path is not None:
-        return ["from tensift.datasets import read_constraints"]
-    return ["from tensift import Constraints"] if given else []
+        return [], ["read_constraints"]
+    return ["from tensift import Constraints"] if given else [], []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,11 @@ def ranking_table(selector: TensorSelector, names: ModeNames) -> str:
     shape = selector.scores_.shape
     modes = range(len(shape))
     held = held_constraints(selector)
-    more = {} if held is None else {"cost": held.costs, "group": held.groups}
-    more = {name: values for name, values in more.items() if values is not None}
+    more: dict[str, Sequence[Any]] = {}
+    if held is not None and held.costs is not None:
+        more["cost"] = held.costs.tolist()
+    if held is not None and held.groups is not None:
+        more["group"] = held.groups
     # If a mode is called "score", its column must not replace the scores.
     taken = {"rank", "index", "score", "selected", "cost", "group"}
     titles = [f"mode_{m}" if names.title(m) in taken else names.title(m) for m in modes]
@@ -60,13 +64,9 @@ def ranking_table(selector: TensorSelector, names: ModeNames) -> str:
     for rank, (flat, place) in enumerate(zip(selector.order_, places, strict=True), start=1):
         labels = [names.label(mode, int(place[mode])) for mode in named]
         score, kept = float(scores[flat]), int(support[flat])
-        extra = [_plain(values[flat]) for values in more.values()]
+        extra = [values[flat] for values in more.values()]
         rows.append([rank, int(flat), *place.tolist(), *labels, score, kept, *extra])
     return csv_text(columns, rows)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str) else float(value)
 
 
 def settings_of(
@@ -140,7 +140,8 @@ def python_imports(arguments: argparse.Namespace, selector: TensorSelector) -> s
 def reading_imports(arguments: argparse.Namespace) -> list[str]:
     """The imports that expressions for samples, matrices and constraints need."""
     imports = ["import numpy as np"] if matrix_texts(arguments) else []
-    return [*imports, *constraint_imports(arguments), "from tensift.datasets import read_tensor"]
+    made, readers = constraint_imports(arguments)
+    return [*imports, *made, f"from tensift.datasets import {', '.join([*readers, 'read_tensor'])}"]
 
 
 def samples_text(arguments: argparse.Namespace) -> str:

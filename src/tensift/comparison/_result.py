@@ -156,8 +156,8 @@ class SelectorComparison:
         for measure in ("reconstruction_error", "redundancy"):
             row |= self._mean_and_std(measure, method)
         stability = self.stability.get(method)
-        for name, field in (("", "value"), ("_low", "low"), ("_high", "high")):
-            row[f"stability{name}"] = getattr(stability, field, math.nan)
+        for name, part in (("", "value"), ("_low", "low"), ("_high", "high")):
+            row[f"stability{name}"] = getattr(stability, part, math.nan)
         for metric in LABELLED:
             if metric in self.runs:
                 row |= self._mean_and_std(metric, method)

@@ -117,7 +117,8 @@ def _joined(path: Path, found: dict[str, Any], more: dict[str, Any]) -> dict[str
             found[name] = value
         else:
             raise ValueError(
-                f"{path}: has {name} = {own!r}, but {name} = {value!r} is given too; give it once"
+                f"{path}: has {name} = {_shown(own)}, but {name} = {_shown(value)} is given too; "
+                "give it once"
             )
     return found
 
@@ -247,7 +248,8 @@ def _shown(value: Any) -> str:
 def _yes_or_no(path: Path, row: int, column: str, text: str) -> bool:
     if text.lower() not in _YES | _NO:
         raise ValueError(
-            f"{path}: row {row} has {_shown(text)} in the column {column!r}; write yes or leave it empty"
+            f"{path}: row {row} has {_shown(text)} in the column {column!r}; "
+            "write yes or leave it empty"
         )
     return text.lower() in _YES
 

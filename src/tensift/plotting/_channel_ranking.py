@@ -38,6 +38,9 @@ class ChannelRankingDisplay:
         Channel indices in the order of selection; by default the highest score comes first.
     selection : str, default="top"
         The rule that made the order (a selector's ``selection``), for the label of the axis.
+    included, excluded : array-like of int, optional
+        Channels that constraints force in or out. Their names say so; the bars of those that are
+        forced out are hatched.
 
     Attributes
     ----------
@@ -68,12 +71,16 @@ class ChannelRankingDisplay:
         title: str = "channel",
         ranking: ArrayLike | None = None,
         selection: str = "top",
+        included: ArrayLike = (),
+        excluded: ArrayLike = (),
     ) -> None:
         self.scores = np.asarray(scores)
         self.support = np.asarray(support, dtype=bool)
         self.names = [str(i) for i in range(self.scores.size)] if names is None else list(names)
         self.title = title
         self.selection = selection
+        self.included = set(np.asarray(included, dtype=int).tolist())
+        self.excluded = set(np.asarray(excluded, dtype=int).tolist())
         self.ranking = rank_features(self.scores) if ranking is None else np.asarray(ranking)
 
     @classmethod
@@ -119,6 +126,8 @@ class ChannelRankingDisplay:
             title=fitted.feature_names.title(0),
             ranking=to_numpy(estimator.order_),
             selection=estimator.selection,
+            included=np.flatnonzero(fitted.included),
+            excluded=np.flatnonzero(fitted.excluded),
         ).plot(ax, max_bars=max_bars)
 
     def plot(self, ax: Axes | None = None, *, max_bars: int = 40) -> ChannelRankingDisplay:
@@ -144,7 +153,10 @@ class ChannelRankingDisplay:
             height=0.72,
             color=[ACCENT if self.support[i] else MUTED for i in shown],
         )
-        ax.set_yticks(np.arange(len(shown)), [plain(str(self.names[i])) for i in shown])
+        for bar, i in zip(self.bars_, shown, strict=True):
+            if int(i) in self.excluded:
+                bar.set(facecolor="white", edgecolor=MUTED, hatch="////", linewidth=0.8)
+        ax.set_yticks(np.arange(len(shown)), [plain(self._title_of(int(i))) for i in shown])
         ax.invert_yaxis()
         ax.set_ylabel(plain(self.title))
         left_out = self.scores.size - len(shown)
@@ -154,3 +166,8 @@ class ChannelRankingDisplay:
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         return self
+
+    def _title_of(self, channel: int) -> str:
+        word = "included" if channel in self.included else ""
+        word = "excluded" if channel in self.excluded else word
+        return f"{self.names[channel]} ({word})" if word else str(self.names[channel])

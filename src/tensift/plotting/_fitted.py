@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tensift._utils.namespace import to_numpy
 from tensift.plotting._names import ModeNames
-from tensift.selection import TensorSelector
+from tensift.selection import TensorSelector, held_constraints
 
 __all__ = ["FittedSelection"]
 
@@ -22,7 +22,8 @@ class FittedSelection:
     """A selector's result: scores, what was kept, and the names of both kinds of features.
 
     ``names`` belong to the modes of a sample, ``feature_names`` to those of ``scores``: the same
-    modes for element features, the one feature mode for mode features.
+    modes for element features, the one feature mode for mode features. ``included`` and
+    ``excluded`` are what constraints force in or out.
     """
 
     scores: NDArray[np.float64]
@@ -30,6 +31,8 @@ class FittedSelection:
     feature_mode: int | None
     names: ModeNames
     feature_names: ModeNames
+    included: NDArray[np.bool_]
+    excluded: NDArray[np.bool_]
 
     @classmethod
     def of(
@@ -44,10 +47,17 @@ class FittedSelection:
         mode = estimator.feature_mode
         if mode is not None:
             mode = int(mode) % len(names.shape)
+        held = held_constraints(estimator)
+        included, excluded = np.zeros((2, *estimator.scores_.shape), dtype=bool)
+        if held is not None:
+            included.flat[held.included] = True
+            excluded.flat[held.excluded] = True
         return cls(
             scores=np.asarray(to_numpy(estimator.scores_)),
             support=to_numpy(estimator.get_support()).reshape(estimator.scores_.shape),
             feature_mode=mode,
             names=names,
             feature_names=names if mode is None else names.only([mode]),
+            included=included,
+            excluded=excluded,
         )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift.plotting._fitted import FittedSelection
+from tensift.plotting._limit_marks import mark_image, mark_vector
 from tensift.plotting._matplotlib import BLUE, SCORE_MAP, new_axes, tidy
 from tensift.plotting._names import ModeNames, plain
 from tensift.plotting._panels import Panels, figure_size
@@ -38,6 +39,8 @@ class ScoreMapDisplay:
         The names along a mode, by the mode's name.
     quantity : str, default="score"
         What the numbers are, for the axis or the colour bar.
+    included, excluded : array-like of bool, of the shape of scores, optional
+        Features that constraints force in, which get a dot, or out, which are greyed.
 
     Attributes
     ----------
@@ -67,11 +70,16 @@ class ScoreMapDisplay:
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
         quantity: str = "score",
+        included: ArrayLike | None = None,
+        excluded: ArrayLike | None = None,
     ) -> None:
         self.scores = np.asarray(scores)
         self.dims = dims
         self.coords = coords
         self.quantity = quantity
+        none = np.zeros(self.scores.shape, dtype=bool)
+        self.included = none if included is None else np.asarray(included, dtype=bool)
+        self.excluded = none if excluded is None else np.asarray(excluded, dtype=bool)
 
     @classmethod
     def from_estimator(
@@ -101,7 +109,13 @@ class ScoreMapDisplay:
         """
         fitted = FittedSelection.of(estimator, dims, coords)
         names = fitted.feature_names
-        return cls(fitted.scores, dims=names.dims, coords=names.coords).plot(ax)
+        return cls(
+            fitted.scores,
+            dims=names.dims,
+            coords=names.coords,
+            included=fitted.included,
+            excluded=fitted.excluded,
+        ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ScoreMapDisplay:
         """Draw the scores.
@@ -132,6 +146,7 @@ class ScoreMapDisplay:
             self.ax_.bar(positions, self.scores, width=0.8, color=BLUE)
         else:
             self.ax_.plot(positions, self.scores, color=BLUE, linewidth=1)
+        mark_vector(self.ax_, self.included, self.excluded)
         names.set_ticks(self.ax_.xaxis, 0)
         if any(len(names.label(0, int(i))) > 4 for i in positions[:_MOST_BARS]):
             self.ax_.tick_params(axis="x", rotation=45)
@@ -144,7 +159,8 @@ class ScoreMapDisplay:
         # One scale for all images: a colour means the same score everywhere.
         top = float(self.scores.max())
         bottom = min(0.0, float(self.scores.min()))
-        for panel, image in zip(axes, panels.images(self.scores), strict=True):
+        parts = (panels.images(part) for part in (self.scores, self.included, self.excluded))
+        for panel, image, included, excluded in zip(axes, *parts, strict=True):
             drawn = panel.imshow(
                 image,
                 cmap=SCORE_MAP,
@@ -153,6 +169,7 @@ class ScoreMapDisplay:
                 aspect=panels.aspect,
                 interpolation="nearest",
             )
+            mark_image(panel, included, excluded, panels.aspect)
         label = self.quantity if not panels.note else f"{self.quantity} ({panels.note})"
         bar = axes[0].figure.colorbar(drawn, ax=axes, label=plain(label), shrink=0.85, pad=0.02)
         bar.outline.set_visible(False)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.namespace import is_device_array, to_numpy
 from tensift.plotting._fitted import FittedSelection
+from tensift.plotting._limit_marks import mark_image
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
 from tensift.plotting._names import MOST_NAMED_TICKS, ModeNames, plain
 from tensift.plotting._panels import Panels, figure_size
@@ -40,6 +41,9 @@ class SelectedFeaturesDisplay:
         The mode whose indices are the features; by default every element is one.
     scores : array-like of the shape of support, optional
         If a sample has too many images, those with the highest scores are shown.
+    included, excluded : array-like of bool, of the shape of support, optional
+        Elements that constraints force in, which get a dot, or out, which are greyed. Traces of
+        channels are not marked.
     dims : sequence of str, optional
         The names of the modes.
     coords : mapping of str to array-like, optional
@@ -72,6 +76,8 @@ class SelectedFeaturesDisplay:
         *,
         feature_mode: int | None = None,
         scores: ArrayLike | None = None,
+        included: ArrayLike | None = None,
+        excluded: ArrayLike | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
@@ -79,6 +85,9 @@ class SelectedFeaturesDisplay:
         self.support = np.asarray(support, dtype=bool)
         self.feature_mode = feature_mode
         self.scores = self.support.astype(float) if scores is None else np.asarray(scores)
+        none = np.zeros(self.support.shape, dtype=bool)
+        self.included = none if included is None else np.asarray(included, dtype=bool)
+        self.excluded = none if excluded is None else np.asarray(excluded, dtype=bool)
         self.dims = dims
         self.coords = coords
 
@@ -131,6 +140,8 @@ class SelectedFeaturesDisplay:
             fitted.support,
             feature_mode=fitted.feature_mode,
             scores=fitted.scores,
+            included=fitted.included,
+            excluded=fitted.excluded,
             dims=dims,
             coords=coords,
         ).plot(ax)
@@ -169,8 +180,9 @@ class SelectedFeaturesDisplay:
         pale = LinearSegmentedColormap.from_list("pale", ["0.55", "1.0"])
         axes = panels.axes(ax)
         low, high = float(np.min(values)), float(np.max(values))
-        drawn = zip(axes, panels.images(values), panels.images(self.support), strict=True)
-        for panel, image, mask in drawn:
+        parts = (values, self.support, self.included, self.excluded)
+        drawn = zip(axes, *(panels.images(part) for part in parts), strict=True)
+        for panel, image, mask, included, excluded in drawn:
             panel.imshow(
                 image,
                 cmap=pale,
@@ -185,6 +197,7 @@ class SelectedFeaturesDisplay:
             panel.imshow(tint, aspect=panels.aspect, interpolation="nearest")
             if max(mask.shape) <= _OUTLINED_UP_TO:
                 _outline(panel, mask)
+            mark_image(panel, included, excluded, panels.aspect)
         self.ax_ = axes[0] if panels.n_images == 1 else np.array(axes, dtype=object)
 
     def _plot_vector(self, values: NDArray, names: ModeNames) -> None:

@@ -18,7 +18,7 @@ from tensift.report._code import Source
 from tensift.report._encoding import encode_samples
 from tensift.report._suggestion import Suggestion, measures_of, suggestion_of
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
-from tensift.selection import TensorSelector
+from tensift.selection import TensorSelector, held_constraints
 from tensift.stability import StabilitySelection
 
 __all__ = ["Content", "build_content"]
@@ -39,6 +39,7 @@ class Content(TypedDict):
     views: list[View]
     comparison: dict[str, Any] | None
     stability: list[str] | None
+    constraints: list[str]
     facts: list[list[str]]
 
 
@@ -83,6 +84,7 @@ def build_content(
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
         stability=None if stability is None else stability.reason.splitlines(),
+        constraints=_constraints(selector, comparison),
         facts=[
             [str(key), str(value)]
             for key, value in (measures_of(selector, dataset, mode) | dict(source.facts)).items()
@@ -208,6 +210,17 @@ def _geometry(names: ModeNames, mode: int | None, first: int) -> dict[str, Any]:
             for m in modes
         ],
     }
+
+
+def _constraints(
+    selector: TensorSelector | None, comparison: SelectorComparison | None
+) -> list[str]:
+    """Return which constraints held, one sentence for each; none without constraints."""
+    held = None if selector is None else held_constraints(selector)
+    if held is None and comparison is not None:
+        held = next(iter(comparison.held.values()), None)
+    words = () if held is None else held.words
+    return [f"{text[0].upper()}{text[1:]}." for text in words]
 
 
 def _comparison(found: SelectorComparison) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def suggestion_of(
                 spread=[],
                 structured=0,
             )
-        found = suggest_count(rows, feature_mode)
+        limits = None if selector is None else selector._fitted_limits()
+        found = suggest_count(rows, feature_mode, limits)
     return _in_words(found)
 
 

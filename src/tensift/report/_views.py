@@ -12,7 +12,7 @@ from tensift.plotting import rule_in_words
 from tensift.report._code import Source, parameter_texts, selection_code, stability_code
 from tensift.report._encoding import encode_ranking, encode_scores, rounded
 from tensift.rivals import list_selectors
-from tensift.selection import TensorSelector
+from tensift.selection import HeldConstraints, TensorSelector, held_constraints
 from tensift.solvers import ExactSolver, PaperSolver
 from tensift.stability import StabilitySelection
 from tensift.stpca import STPCASelector
@@ -28,7 +28,9 @@ class View(TypedDict):
 
     ``by_score`` says whether features were selected by their scores alone, ``rule`` how they were
     selected. ``fitted`` is the number of features for which it was made, ``caveat`` a warning for
-    other numbers, ``code`` the Python code before and after the number.
+    other numbers, ``code`` the Python code before and after the number. ``included`` and
+    ``excluded`` are features that constraints force in or out, ``stops`` the numbers that they
+    allow; None if they allow all.
     """
 
     name: str
@@ -44,6 +46,9 @@ class View(TypedDict):
     code: list[str]
     parameters: dict[str, str]
     certificates: dict[str, Any] | None
+    included: list[int]
+    excluded: list[int]
+    stops: list[int] | None
 
 
 def view_of_selector(name: str, kind: str, selector: TensorSelector, source: Source) -> View:
@@ -63,6 +68,7 @@ def view_of_selector(name: str, kind: str, selector: TensorSelector, source: Sou
         code=list(selection_code(selector, source)),
         parameters=parameter_texts(selector, source.parameters),
         certificates=_certificates(selector),
+        **_limits_of(held_constraints(selector)),
     )
 
 
@@ -82,11 +88,12 @@ def view_of_method(method: str, found: SelectorComparison, source: Source) -> Vi
         by_score=rule == "top",
         rule=rule_in_words(rule),
         fitted=fitted,
-        caveat=f"The comparison selected {fitted} features with each method. Further features "
+        caveat=f"The comparison selected {fitted} features with this method. Further features "
         "follow in the order of the same fit.",
         code=["\n".join(lines), "]"],
         parameters={},
         certificates=None,
+        **_limits_of(found.held.get(method)),
     )
 
 
@@ -109,11 +116,34 @@ def view_of_stability(found: StabilitySelection, source: Source) -> View:
         code=list(stability_code(found, source)),
         parameters=parameter_texts(found.estimator, source.parameters),
         certificates=None,
+        **_limits_of(None),
+    )
+
+
+class _Limits(TypedDict):
+    included: list[int]
+    excluded: list[int]
+    stops: list[int] | None
+
+
+def _limits_of(held: HeldConstraints | None) -> _Limits:
+    if held is None:
+        return _Limits(included=[], excluded=[], stops=None)
+    return _Limits(
+        included=held.included.tolist(),
+        excluded=held.excluded.tolist(),
+        stops=list(held.stops) or None,
     )
 
 
 def _caveat(selector: TensorSelector, scores: NDArray[np.float64]) -> str | None:
     """Return why another number of features may need another fit, if it does."""
+    held = held_constraints(selector)
+    if held is not None and held.stops:
+        return (
+            "Only numbers for which the first features meet all constraints can be chosen. For "
+            "another number, fit again."
+        )
     counted = {info.selector for info in list_selectors() if info.counted}
     if type(selector) in counted:
         return (

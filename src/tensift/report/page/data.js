@@ -27,7 +27,8 @@ function decodeView(view) {
     if (score < low) low = score;
     if (score > high) high = score;
   }
-  return { ...view, scores, ranking, rankOf, low, high };
+  const [included, excluded] = [new Set(view.included), new Set(view.excluded)];
+  return { ...view, scores, ranking, rankOf, low, high, included, excluded };
 }
 
 const views = content.views.map(decodeView);
@@ -56,6 +57,16 @@ function titled(mode, index) {
 }
 
 const describe = (flat) => placeOf(flat).map((i, m) => titled(featureModes[m], i)).join(", ");
+
+// The number nearest to a wanted one for which the first features meet all constraints.
+function allowedCount(view, count) {
+  const wanted = Math.min(total, Math.max(1, Math.round(count) || 1));
+  if (!view.stops) return wanted;
+  return view.stops.reduce((best, stop) => (Math.abs(stop - wanted) < Math.abs(best - wanted) ? stop : best));
+}
+
+const limitWord = (view, flat) =>
+  (view.included.has(flat) ? "must be kept" : view.excluded.has(flat) ? "excluded" : "");
 
 // What the numbers of a view mean.
 const quantityOf = (view) => (view.kind === "stability" ? "share of resamples" : "score");

@@ -53,7 +53,7 @@ function describePictures(view) {
 // The number of features
 
 function setCount(count) {
-  const wanted = Math.min(total, Math.max(1, Math.round(count) || 1));
+  const wanted = allowedCount(views[state.view], count);
   if (wanted !== state.count) state.allRows = false;
   state.count = wanted;
   countChanged();
@@ -62,16 +62,23 @@ function setCount(count) {
 function countChanged() {
   const view = views[state.view];
   const slider = byId("slider");
+  const [least, most] = view.stops ? [view.stops[0], view.stops.at(-1)] : [1, total];
+  for (const input of [slider, byId("count")]) {
+    input.min = String(least);
+    input.max = String(most);
+  }
+  slider.disabled = least === most;
   slider.value = String(state.count);
-  slider.style.setProperty("--share", `${(100 * (state.count - 1)) / Math.max(1, total - 1)}%`);
+  slider.style.setProperty("--share", `${(100 * (state.count - least)) / Math.max(1, most - least)}%`);
   slider.setAttribute("aria-valuetext", `${counted(state.count)} of ${counted(total)}`);
   if (document.activeElement !== byId("count")) byId("count").value = String(state.count);
   byId("use-fitted").setAttribute("aria-pressed", String(state.count === view.fitted));
   byId("use-suggested").setAttribute("aria-pressed", String(suggestion.count === state.count));
+  byId("use-suggested").disabled = !suggestion.count || allowedCount(view, suggestion.count) !== suggestion.count;
   byId("curve-text").textContent = countSentence(view, state.count);
   byId("curve-text").hidden = !byId("curve-text").textContent;
   byId("code").textContent = codeOf(state);
-  byId("caveat").hidden = !view.caveat || state.count === view.fitted;
+  byId("caveat").hidden = !view.caveat || (state.count === view.fitted && !view.stops);
   byId("caveat").textContent = view.caveat ?? "";
   tableSoon();
   announce(`${counted(state.count)} of ${counted(total)} features kept`);
@@ -112,6 +119,9 @@ function setView(index) {
   byId("use-fitted").textContent = `${stability ? "Stable" : "Fitted"}: ${counted(view.fitted)}`;
   byId("ramp-low").textContent = format(view.low);
   byId("ramp-high").textContent = format(view.high);
+  byId("key-included").hidden = !view.included.size;
+  byId("key-excluded").hidden = !view.excluded.size;
+  state.count = allowedCount(view, state.count);
   byId("certificates").hidden = !view.certificates;
   if (view.certificates) fillCertificates(view.certificates);
   fillFacts(view);
@@ -183,7 +193,7 @@ function readOut(flat, redraw = false) {
   state.cursor = cursor;
   byId("readout").textContent = flat === null ? "" :
     `${describe(flat)}: ${quantityOf(view)} ${format(view.scores[flat])}, rank ${counted(view.rankOf[flat] + 1)}`
-    + `, ${view.rankOf[flat] < state.count ? "kept" : "dropped"}`;
+    + `, ${limitWord(view, flat) || (view.rankOf[flat] < state.count ? "kept" : "dropped")}`;
 }
 
 function moveCursor(key) {
@@ -295,7 +305,7 @@ function onKey(event) {
   const actions = {
     n: () => setSample(state.sample + 1),
     p: () => setSample(state.sample - 1),
-    s: () => { if (suggestion.count) setCount(suggestion.count); },
+    s: () => byId("use-suggested").click(),
     d: () => setTheme(otherTheme()),
   };
   if (!typing && actions[event.key]) actions[event.key]();
@@ -314,11 +324,11 @@ function fillHeader() {
     + `${isChannels ? `Every index along ${geometry.titles[geometry.mode]} is a feature` : "Every element is a feature"}; `
     + `the selection used no labels.`;
   byId("of-total").textContent = `of ${counted(total)}`;
-  byId("slider").max = String(total);
-  byId("count").max = String(total);
   byId("which").max = String(samples.indices.length - 1);
   byId("use-suggested").textContent = suggestion.title;
-  byId("use-suggested").disabled = !suggestion.count;
+  byId("constraints").hidden = !content.constraints.length;
+  byId("constraints-sentences").replaceChildren(
+    ...content.constraints.map((text) => element("li", { textContent: text })));
   byId("suggestion").textContent = suggestionText();
   byId("curve-picture").hidden = !suggestion.curve.length;
   byId("made-by").textContent = `Made by tensift ${content.version}`;

@@ -100,6 +100,51 @@ function outlineCells(pen, box, rows, columns, isMarked) {
   pen.stroke();
 }
 
+// Greys cells and strikes them through.
+function strikeCells(pen, box, rows, columns, cells) {
+  const w = box.width / columns;
+  const h = box.height / rows;
+  for (const cell of cells) {
+    const x = box.x + (cell % columns) * w;
+    const y = box.y + Math.floor(cell / columns) * h;
+    strikeBox(pen, x, y, w, h);
+  }
+}
+
+function strikeBox(pen, x, y, width, height) {
+  pen.fillStyle = palette.page;
+  pen.globalAlpha = 0.8;
+  pen.fillRect(x, y, width, height);
+  pen.globalAlpha = 1;
+  if (Math.min(width, height) < 5) return;
+  pen.beginPath();
+  pen.moveTo(x + 1, y + height - 1);
+  pen.lineTo(x + width - 1, y + 1);
+  pen.strokeStyle = palette.soft;
+  pen.lineWidth = 1;
+  pen.stroke();
+}
+
+// A dot in each of some cells.
+function dotCells(pen, box, rows, columns, cells) {
+  const w = box.width / columns;
+  const h = box.height / rows;
+  for (const cell of cells) {
+    drawDot(pen, box.x + ((cell % columns) + 0.5) * w, box.y + (Math.floor(cell / columns) + 0.5) * h,
+      Math.max(1.5, Math.min(4.5, w / 5, h / 5)));
+  }
+}
+
+function drawDot(pen, x, y, radius) {
+  pen.beginPath();
+  pen.arc(x, y, radius, 0, 7);
+  pen.fillStyle = palette.kept;
+  pen.fill();
+  pen.strokeStyle = palette.page;
+  pen.lineWidth = 1.2;
+  pen.stroke();
+}
+
 // A few round numbers from 0 to the last index.
 function ticksOf(length, most) {
   const bare = Math.max(1, (length - 1) / Math.max(1, most));

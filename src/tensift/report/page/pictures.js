@@ -35,7 +35,10 @@ function drawScoreImage(canvas, state, view, isKept) {
   const pen = prepare(canvas, width, box.full);
   const flatOf = cellIndex(state.further, featureStrides);
   paintCells(pen, box, rows, columns, (cell) => palette.ramp[level(view, flatOf(cell))]);
+  const cells = view.excluded.size || view.included.size ? [...Array(rows * columns).keys()] : [];
+  strikeCells(pen, box, rows, columns, cells.filter((cell) => view.excluded.has(flatOf(cell))));
   outlineCells(pen, box, rows, columns, (cell) => isKept(flatOf(cell)));
+  dotCells(pen, box, rows, columns, cells.filter((cell) => view.included.has(flatOf(cell))));
   writeAxes(pen, box, geometry.axes);
   if (state.cursor !== null) {
     const at = placeOf(state.cursor);
@@ -58,7 +61,7 @@ function drawNamedBars(canvas, state, view, isKept) {
   const names = Array.from(view.ranking, (flat) => labelOf(geometry.mode, flat));
   const longest = Math.max(...names.map((name) => pen.measureText(name).width));
   const left = Math.min(longest + 12, width * 0.38);
-  const room = width - left - 58;
+  const room = width - left - (view.included.size || view.excluded.size ? 140 : 58);
   view.ranking.forEach((flat, rank) => {
     const y = 2 + row * rank;
     const kept = isKept(flat);
@@ -67,7 +70,9 @@ function drawNamedBars(canvas, state, view, isKept) {
       { align: "right", room: left - 10, colour: kept ? palette.ink : palette.soft });
     pen.fillStyle = kept ? palette.kept : palette.dropped;
     pen.fillRect(left, y + row * 0.16, length, row * 0.68);
-    write(pen, format(view.scores[flat]), left + length + 7, y + row / 2);
+    if (view.excluded.has(flat)) strikeBox(pen, left, y + row * 0.16, length, row * 0.68);
+    const limit = limitWord(view, flat);
+    write(pen, `${format(view.scores[flat])}${limit ? ` · ${limit}` : ""}`, left + length + 7, y + row / 2);
     if (state.cursor === flat) {
       pen.strokeStyle = palette.ink;
       pen.lineWidth = 2;
@@ -85,6 +90,13 @@ function drawScoreColumns(canvas, state, view, isKept) {
   const pen = prepare(canvas, width, 300);
   const box = { x: 56, y: 8, width: width - 58, height: 250 };
   paintColumns(pen, box, total, (i) => view.scores[i], isKept, [view.low, view.high], false);
+  for (const i of view.excluded) {
+    pen.fillStyle = palette.page;
+    pen.globalAlpha = 0.8;
+    pen.fillRect(box.x + (i * box.width) / total, box.y, box.width / total, box.height);
+    pen.globalAlpha = 1;
+  }
+  for (const i of view.included) drawDot(pen, box.x + ((i + 0.5) * box.width) / total, box.y + box.height - 4, 3);
   writeColumnAxis(pen, box, featureModes[0], [view.low, view.high]);
   if (state.cursor !== null) {
     pen.fillStyle = palette.ink;
