@@ -27,7 +27,13 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/start.md", "docs/compare.md", "docs/large_data.md")
+PAGES = (
+    "README.md",
+    "docs/start.md",
+    "docs/compare.md",
+    "docs/constraints.md",
+    "docs/large_data.md",
+)
 # Pictures, the command that draws each, and the file that it writes.
 PICTURES = {
     "docs/images/digits.png": ("demo", "demo/tensift-digits.png"),

@@ -106,15 +106,18 @@ def test_what_is_left_of_a_budget():
     constraints = Constraints(costs=[1, 1, 1, 2, 2, 2, 9], budget=4, include=[0, 1])
     selector = VarianceSelector(2, constraints=constraints).fit(X)
     assert set(selector.extend(1)) <= {2, 3, 4, 5}
-    message = "k=2: constraints do not allow 2 more features, but 1 at most"
+    message = "k=2: constraints do not allow 2 more features; at most 1 can be added"
     with pytest.raises(ValueError, match=message):
         selector.extend(2)
+    tight = Constraints(costs=[1, 1, 1, 2, 2, 2, 9], budget=2, include=[0, 1])
+    with pytest.raises(ValueError, match="not allow 1 more feature; none can be added"):
+        VarianceSelector(2, constraints=tight).fit(X).extend(1)
 
 
 def test_the_number_left_may_not_be_reached_in_units():
     constraints = Constraints(together=[[0, 1], [2, 3], [4, 5, 6]])
     selector = ColumnSubsetSelector(2, constraints=constraints).fit(X)
-    with pytest.raises(ValueError, match="other numbers only, since some features are kept"):
+    with pytest.raises(ValueError, match="only other numbers are possible, since some"):
         selector.extend(1)
 
 

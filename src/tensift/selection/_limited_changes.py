@@ -40,11 +40,16 @@ def room_for(limits: FeatureLimits, features: Sequence[int], count: int) -> NDAr
     if found is not None:
         return found
     most = largest_count(grown)
-    left = "fewer" if most is None else f"{most - len(features)} at most"
-    if most is not None and most > total:  # units of several features may not fill every number
-        left = "other numbers only, since some features are kept together"
+    if most is None:
+        left = "ask for fewer"
+    elif most > total:  # units of several features may not fill every number
+        left = "only other numbers are possible, since some features are kept together"
+    elif most == len(features):
+        left = "none can be added"
+    else:
+        left = f"at most {most - len(features)} can be added"
     raise ValueError(
-        f"k={count}: constraints do not allow {count} more feature{'s' * (count != 1)}, but {left}"
+        f"k={count}: constraints do not allow {count} more feature{'s' * (count != 1)}; {left}"
     )
 
 
