@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 __all__ = [
+    "MAP_FROM_BYTES",
     "Contents",
     "RefusedFile",
     "StoredArray",
@@ -23,6 +24,8 @@ __all__ = [
 ]
 
 
+# Numbers of at least this size are memory-mapped, not read.
+MAP_FROM_BYTES = 64 * 2**20
 # The memory of this control group: its folder, and the files of its limit and of what is used.
 _CONTROL_GROUPS = (
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
@@ -41,6 +44,9 @@ class StoredArray:
     ``dtype`` is None if the entry is not a plain array; ``kind`` then says what it is. ``mapped``
     means that it is loaded as a memory map, so its size does not matter. ``refusal`` says why the
     array must not be loaded, if so.
+
+    Some formats say more: the names of all axes, the axes that count the samples, the names along
+    an axis by its name, and the value of what was not measured.
     """
 
     shape: tuple[int, ...]
@@ -49,6 +55,10 @@ class StoredArray:
     kind: str = "array"
     mapped: bool = False
     refusal: str = ""
+    axes: tuple[str, ...] = ()
+    sample_axes: tuple[int, ...] | None = None
+    coords: dict[str, np.ndarray] = field(default_factory=dict)
+    nodata: float | None = None
 
     @property
     def is_numeric(self) -> bool:
