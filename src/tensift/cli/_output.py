@@ -19,7 +19,9 @@ def default_output(path: Path, ending: str) -> Path:
 
     Without the suffix, ``a.npy`` and ``a.csv`` would write to the same place.
     """
-    return Path(f"{path.name}-{ending}")
+    # A folder may be given as "." or "..".
+    name = path.resolve().name if path.name in ("", "..") else path.name
+    return Path(f"{name}-{ending}")
 
 
 def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path]) -> None:

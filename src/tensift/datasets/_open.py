@@ -77,6 +77,8 @@ def files_of_input(path: Path) -> list[Path]:
     """Return the files that `open_tensor_file` reads for a path: several for folders and scenes."""
     if path.is_dir():
         return files_of_folder(path)
+    if not path.is_file():
+        return [path]  # reading it says what is wrong
     with open(path, "rb") as stream:
         header = envi_header_of(path, stream.read(1024))
     return [path] if header is None else files_of_envi(path, header)
