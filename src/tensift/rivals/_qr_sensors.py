@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.sklearn_compat import Interval, StrOptions
-from tensift._utils.stacks import squared_modulus
-from tensift.rivals._fibres import first_largest, leading_components, orthonormal_basis
+from tensift.rivals._column_pivots import pivots
+from tensift.rivals._fibres import leading_components
 from tensift.rivals._greedy import GreedySelector, Picks
 from tensift.selection import TensorSelector
 
 __all__ = ["QRSensorSelector"]
-
-_EXPLAINED = 1e-20  # a share of the energy of a feature that is a rounding error
 
 
 class QRSensorSelector(GreedySelector):
@@ -62,6 +60,7 @@ class QRSensorSelector(GreedySelector):
     See Also
     --------
     PivotedCholeskySelector : The same order of elements as with ``basis="identity"``.
+    OPBSSelector : The same selection as with ``basis="identity"``, known from remote sensing.
 
     Notes
     -----
@@ -118,25 +117,4 @@ class QRSensorSelector(GreedySelector):
         columns = values.reshape(n, -1)
         if self.basis == "svd":
             columns = leading_components(columns, self.n_basis_modes or count * width)[1]
-        return _pivots(columns.reshape(len(columns), size, width), count)
-
-
-def _pivots(columns: NDArray, count: int) -> Picks:
-    """Pivots of a QR factorisation; a pivot is a block of columns of ``(r, features, width)``."""
-    r, size, width = columns.shape
-    left = columns.reshape(r, -1).copy()
-    lengths = squared_modulus(columns).sum(axis=(0, 2))
-    least, total = _EXPLAINED * lengths, lengths.sum()
-    picks = Picks([], [], lengths)
-    for _ in range(count):
-        best = first_largest(np.where(lengths > least, lengths, 0))
-        if lengths[best] <= least[best]:
-            break
-        picks.features.append(best)
-        picks.gains.append(float(lengths[best] / total))
-        own = left[:, best * width : (best + 1) * width]
-        basis = orthonormal_basis(own, float(np.sqrt(lengths[best])))
-        left -= basis @ (basis.conj().T @ left)
-        left[:, best * width : (best + 1) * width] = 0
-        lengths = squared_modulus(left).reshape(r, size, width).sum(axis=(0, 2))
-    return picks._replace(left=np.where(lengths > least, lengths, 0) / total)
+        return pivots(columns.reshape(len(columns), size, width), count)
