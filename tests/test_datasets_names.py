@@ -32,6 +32,12 @@ def test_the_labels(tmp_path, name):
     assert read(tmp_path, data=DATA, **{name: np.arange(6)}).labels.tolist() == list(range(6))
 
 
+@pytest.mark.parametrize("name", ["mask", "gt"])
+def test_what_is_beside_data_can_be_data(tmp_path, name):
+    np.testing.assert_array_equal(read(tmp_path, **{name: DATA[..., 0]}).data, DATA[..., 0])
+    np.testing.assert_array_equal(read(tmp_path, cube=DATA, **{name: np.ones(6)}).data, DATA)
+
+
 @pytest.mark.parametrize("name", ["channels", "ch_names", "channel_names"])
 def test_channels(tmp_path, name):
     dataset = read(tmp_path, data=DATA, **{name: NAMES})

@@ -131,6 +131,15 @@ class TestPictures:
         turned.save(folder / "shot1.png", exif=exif)
         np.testing.assert_array_equal(read_tensor(folder).data, COLOUR[:2])
 
+    def test_headers_are_read_without_decoding(self, folder, monkeypatch):
+        write(folder, COLOUR)
+
+        def load(self):
+            raise AssertionError("decoded")
+
+        monkeypatch.setattr("PIL.ImageFile.ImageFile.load", load)
+        assert open_tensor_file(folder).arrays["data"].shape == COLOUR.shape
+
     def test_every_pixel_a_sample(self, folder):
         dataset = read_tensor(write(folder, GREY), sample_axis="row,column")
         np.testing.assert_array_equal(dataset.data, GREY.reshape(3, -1).T)
@@ -267,6 +276,16 @@ class TestFoldersThatLie:
         refused(folder, "3 pages", "name this file alone")
         Image.fromarray(COLOUR[0]).convert("LAB").save(folder / "a.tif")
         refused(folder, "mode LAB")
+
+    def test_nothing_is_logged(self, folder, caplog):
+        write(folder, COLOUR[:1], "tif")
+        path = folder / "shot0.tif"
+        raw = path.read_bytes()
+        samples = struct.pack("<HHIHH", 277, 3, 1, 3, 0)  # the tag of samples per pixel
+        assert samples in raw
+        path.write_bytes(raw.replace(samples, struct.pack("<HHIHH", 277, 3, 1, 9999, 0)))
+        refused(folder, "although its name says so")
+        assert not caplog.records
 
     def test_without_pillow(self, folder, monkeypatch):
         write(folder, GREY)

@@ -149,7 +149,11 @@ class TestScenes:
             options = {"photometric": "minisblack", "planarconfig": "contig", "metadata": None}
             file.write(CUBE, **options)
             file.write(mask, photometric=4, subfiletype=4, metadata=None)
-        np.testing.assert_array_equal(read_tensor(path, mask="mask").data, CUBE[mask])
+        for options in ({}, {"mask": "mask"}):
+            np.testing.assert_array_equal(read_tensor(path, **options).data, CUBE[mask])
+        every = read_tensor(path, mask=np.ones((6, 5), bool))
+        np.testing.assert_array_equal(every.data, CUBE.reshape(30, 9))
+        np.testing.assert_array_equal(read_tensor(path, sample_axis=0).data, CUBE)
 
     def test_nothing_left(self, path):
         tags = [*GEO, (42113, "s", 0, "7", True)]

@@ -51,10 +51,11 @@ def envi_header_of(path: Path, head: bytes) -> Path | None:
     """Return the header of a scene of which `path` is one of the two files; None for others."""
     if _is_header(head):
         return path
-    if path.suffix.lower() not in _DATA_SUFFIXES:
-        return None
-    for header in (path.with_name(f"{path.name}.hdr"), path.with_suffix(".hdr")):
-        if header != path and header.is_file():
+    headers = [path.with_name(f"{path.name}{suffix}") for suffix in (".hdr", ".HDR")]
+    if path.suffix.lower() in _DATA_SUFFIXES:
+        headers += [path.with_suffix(".hdr"), path.with_suffix(".HDR")]
+    for header in headers:
+        if header.is_file():
             with open(header, "rb") as stream:
                 if _is_header(stream.read(16)):
                     return header

@@ -29,7 +29,7 @@ LABEL_NAMES = ("labels", "label", "y")
 _LABEL_ARRAYS = (*LABEL_NAMES, "target", "targets", "gt", "ground_truth")
 # These names have another meaning, so they are never the data.
 _OTHER_NAMES = (
-    "dims", "informative", "feature_mode", "mask", "DiscFea", "tensor_size", "tensor_based",
+    "dims", "informative", "feature_mode", "DiscFea", "tensor_size", "tensor_based",
 )  # fmt: skip
 _BINARY_SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
 
@@ -116,8 +116,9 @@ def choose_tensor(
         and stored.is_numeric
         and sum(size != 1 for size in stored.shape) >= (2 if contents.from_matlab else 0)
     ]
-    # A file of labels alone can still be read as data.
-    candidates = [name for name in candidates if not is_label_name(name)] or candidates
+    # A file of labels or of a mask alone can still be read as data.
+    beside = {name for name in candidates if is_label_name(name) or name == "mask"}
+    candidates = [name for name in candidates if name not in beside] or candidates
     # If there is a tensor, vectors are something else.
     tensors = [name for name in candidates if len(arrays[name].shape) > 1] or candidates
     if len(tensors) == 1:

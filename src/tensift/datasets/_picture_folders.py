@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from tensift.datasets._foreign_files import is_zarr_store
-from tensift.datasets._stored import Contents, RefusedFile, StoredArray, damaged_file
+from tensift.datasets._stored import (
+    Contents,
+    RefusedFile,
+    StoredArray,
+    collected_log,
+    damaged_file,
+)
 
 __all__ = ["files_of_folder", "open_pictures"]
 
@@ -162,7 +168,9 @@ def _look_at(pil: Any, folder: Path, file: Path) -> _Picture:
     def describe(picture: Any) -> _Picture:
         mode = _mode_of(file, picture)
         width, height = picture.size
-        if picture.getexif().get(pil.ExifTags.Base.Orientation) in _TURNED:
+        # Pillow would decode the whole picture to look for what may follow the pixels of PNG.
+        has_exif = picture.format != "PNG" or "exif" in picture.info
+        if has_exif and picture.getexif().get(pil.ExifTags.Base.Orientation) in _TURNED:
             width, height = height, width
         return _Picture(file, height, width, mode)
 
@@ -179,7 +187,7 @@ def _load(pil: Any, file: Path, shape: tuple[int, ...]) -> np.ndarray:
         upright = pil.ImageOps.exif_transpose(picture)
         pixels = np.asarray(upright.convert(mode.convert) if mode.convert else upright)
         if pixels.shape != shape:
-            raise ValueError("it has changed since it was looked at")
+            raise ValueError("its size is not what its header says")
         return pixels
 
     found: np.ndarray = _with_picture(pil, file, decode)
@@ -188,7 +196,8 @@ def _load(pil: Any, file: Path, shape: tuple[int, ...]) -> np.ndarray:
 
 def _with_picture(pil: Any, file: Path, use: Callable[[Any], Any]) -> Any:
     """Open a picture and use it; all that can go wrong becomes one line that names the file."""
-    with damaged_file(file, "picture"):
+    # Pillow logs what is wrong with a TIFF file before it raises an error.
+    with damaged_file(file, "picture"), collected_log("PIL.TiffImagePlugin"):
         try:
             with pil.Image.open(file, formats=_FORMATS) as picture:
                 return use(picture)

@@ -91,7 +91,8 @@ def read_tensor(
         by name if the file names them, also as one text: ``"row,column"``.
     mask : str, path or array-like of bool, optional
         True where a sample was measured; the other samples are left out. For pixels, an array of
-        the shape of the scene. It may be given like `labels`.
+        the shape of the scene. It may be given like `labels`. By default the mask that a TIFF
+        scene holds, if it does.
     nodata : float, optional
         Samples with this value anywhere are left out. By default the value that a scene declares
         (``data ignore value`` in ENVI, ``GDAL_NODATA`` in TIFF). NaN is a value here too.
@@ -121,22 +122,20 @@ def read_tensor(
 
     Notes
     -----
-    Arrays in ``.npz`` and HDF5 files that have a meaning besides the tensor. All are optional:
+    Arrays in ``.npz`` and HDF5 files have these names. All but the data are optional:
 
-    ========================================== ====================================================
-    ``labels`` (``label``, ``y``, ``target``)  one label for each sample
-    ``dims``                                   the names of the m feature modes, or of all axes
-    ``coords_<dim>``                           the names along the mode ``<dim>``
-    ``channels`` (``ch_names``,                the names along the mode of that length, which is
-    ``channel_names``)                         then called channel
-    ``wavelengths`` (``wavelength``,           the same for a mode called band
-    ``bands``, ``band_names``)
-    ``times`` (``time``)                       the same for a mode called time
-    ``sfreq`` (``fs``, ``sampling_rate``,      the samples per second, which give the times of the
-    ``srate``)                                 mode called time, or else of the last mode
-    ``informative``                            flat C-order indices of the informative features
-    ``feature_mode``                           the mode whose indices are the features
-    ========================================== ====================================================
+    - ``labels`` (also ``label``, ``y``, ``target``): one label for each sample;
+    - ``dims``: the names of the m feature modes, or of all axes;
+    - ``coords_<dim>``: the names along the mode ``<dim>``;
+    - ``channels`` (also ``ch_names``, ``channel_names``): the names along the mode of that length,
+      which is then called channel;
+    - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``): the same for a mode called
+      band;
+    - ``times`` (also ``time``): the same for a mode called time;
+    - ``sfreq`` (also ``fs``, ``sampling_rate``, ``srate``): samples per second, which give the
+      times along the mode called time, or else along the last mode;
+    - ``informative``: flat C-order indices of the informative features;
+    - ``feature_mode``: the mode whose indices are the features.
 
     Only the given file or folder is read, and the numbers beside a header of ENVI. HDF5 arrays
     that keep their values in other files, links to other files, and virtual datasets with sources
@@ -289,7 +288,10 @@ class _Samples:
     ) -> np.ndarray:
         """Return True for the samples that were measured."""
         whole = np.ones(len(data), dtype=bool)
-        mask = find_values(path, contents, self.mask, "mask")
+        given = self.mask
+        if given is None and contents is not None and contents.mask in contents.arrays:
+            given = contents.mask if len(axes) > 1 else None
+        mask = find_values(path, contents, given, "mask")
         if mask is not None:
             whole &= along_samples(path, "mask values", as_mask(path, mask), shape, axes)
         value = nodata if self.nodata is None else self.nodata

@@ -7,10 +7,8 @@ are read.
 
 from __future__ import annotations
 
-import logging
 import math
 import re
-import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from tensift.datasets._stored import Contents, RefusedFile, StoredArray, damaged_file
+from tensift.datasets._stored import (
+    Contents,
+    RefusedFile,
+    StoredArray,
+    collected_log,
+    damaged_file,
+)
 
 __all__ = ["is_tiff", "open_tiff"]
 
@@ -115,7 +119,7 @@ def open_tiff(path: Path) -> Contents:
     if len(masks) == len(places) == 1:
         mask = (first.height, first.width)
         arrays["mask"] = StoredArray(mask, np.dtype(bool), _MaskLoader(path, masks[0], mask))
-    return Contents("TIFF", arrays)
+    return Contents("TIFF", arrays, mask="mask" if "mask" in arrays else None)
 
 
 class _TiffLoader:
@@ -243,7 +247,11 @@ def _nodata(tags: Any) -> float | None:
 def _tiff(path: Path) -> Iterator[Any]:
     """Open a file; what tifffile would log as an error becomes one line that names the file."""
     tifffile = _require_tifffile(path)
-    with damaged_file(path, "TIFF"), _log_as_errors() as problems, tifffile.TiffFile(path) as file:
+    with (
+        damaged_file(path, "TIFF"),
+        collected_log("tifffile") as problems,
+        tifffile.TiffFile(path) as file,
+    ):
         try:
             yield file
         except RefusedFile:
@@ -254,27 +262,6 @@ def _tiff(path: Path) -> Iterator[Any]:
             raise
         if problems:
             raise ValueError(problems[0])
-
-
-@contextmanager
-def _log_as_errors() -> Iterator[list[str]]:
-    """Collect what tifffile logs in this thread, instead of printing it."""
-    problems: list[str] = []
-    thread = threading.get_ident()
-
-    def keep(record: logging.LogRecord) -> bool:
-        if record.thread != thread:
-            return True
-        if record.levelno >= logging.WARNING:
-            problems.append(record.getMessage())
-        return False
-
-    logger = logging.getLogger("tifffile")
-    logger.addFilter(keep)
-    try:
-        yield problems
-    finally:
-        logger.removeFilter(keep)
 
 
 def _require_tifffile(path: Path) -> Any:
