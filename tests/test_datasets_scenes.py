@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 import scipy.io
+import tifffile
 
 from tensift import STPCASelector
 from tensift.datasets import _envi_files as envi_files
@@ -382,6 +383,18 @@ class TestGroundTruth:
             read_tensor(tmp_path / "b.mat", sample_axis=(0, 1), labels="classes").labels,
             TRUTH.ravel(),
         )
+
+    def test_maps_that_are_scenes_of_one_band(self, path, tmp_path):
+        write_envi(path, CUBE)
+        tifffile.imwrite(tmp_path / "truth.tif", TRUTH.astype("u1"))
+        write_envi(tmp_path / "classes.hdr", TRUTH[..., None], code=1)
+        for labels in ("truth.tif", "classes.hdr", "classes.img"):
+            found = read_tensor(path, labels=tmp_path / labels).labels
+            np.testing.assert_array_equal(found, TRUTH.ravel())
+        valid = (TRUTH > 0).astype("u1")
+        tifffile.imwrite(tmp_path / "valid.tif", valid)
+        found = read_tensor(path, mask=tmp_path / "valid.tif")
+        np.testing.assert_array_equal(found.data, CUBE[TRUTH > 0])
 
     def test_wrong_files_of_labels(self, tmp_path):
         np.save(tmp_path / "a.npy", CUBE)

@@ -88,6 +88,8 @@ def along_samples(
     """Return one value per sample; a map of several axes is stacked as the samples are."""
     sizes = tuple(shape[axis] for axis in axes)
     n_samples = math.prod(sizes)
+    if values.ndim == len(axes) + 1 and values.shape[-1] == 1:
+        values = values[..., 0]  # a map that was stored as a scene of one band
     if len(axes) == 1 or values.squeeze().ndim < 2:
         if values.size == n_samples:
             return values.ravel()
