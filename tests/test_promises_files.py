@@ -440,7 +440,7 @@ class TestForeignFiles:
             (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a JPEG picture"),
             (b"GIF89a\x00\x01", "a GIF picture"),
             (b"BM\x00\x10\x00\x00\x00\x00\x00\x00", "a BMP picture"),
-            (b"II*\x00\x08\x00", "a TIFF picture"),
+            (b"II*\x00\x08\x00", "damaged or truncated TIFF file"),
             (b"%PDF-1.7\n", "a PDF document"),
             (b"PAR1\x15\x04", "a Parquet file"),
             (b"CDF\x01\x00\x00", "a NetCDF 3 file"),

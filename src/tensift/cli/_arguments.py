@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "axes",
     "basis_names",
     "count_or_share",
     "jobs",
     "mode_or_none",
     "names",
+    "nodata_value",
     "non_negative",
     "or_auto",
     "positive_int",
@@ -83,6 +85,28 @@ def names(text: str) -> list[str]:
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} has no names; give some, separated by commas")
     return found
+
+
+def axes(text: str) -> int | str | tuple[int | str, ...]:
+    """One axis or several, by number or by name."""
+    found = tuple(_number_or_name(part) for part in names(text))
+    return found[0] if len(found) == 1 else found
+
+
+def _number_or_name(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def nodata_value(text: str) -> float | str:
+    """A number; NaN and infinity stay text, because JSON does not have them."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, nor nan") from None
+    return value if math.isfinite(value) else str(value)
 
 
 def mode_or_none(text: str) -> int | None:
