@@ -166,8 +166,7 @@ class SelectionCurveDisplay:
         counts = np.arange(1, len(suggested.curve) + 1)
         curve, spread = 100 * suggested.curve, 100 * suggested.spread
         ax.fill_between(counts, curve - spread, curve + spread, color=BLUE, alpha=0.25, lw=0)
-        name = "on other samples" if suggested.measure != "R²" else "R² on other samples"
-        ax.plot(counts, curve, color=BLUE, label=name)
+        ax.plot(counts, curve, color=BLUE, label=f"{suggested.measure}, on other samples")
         ax.axvline(
             suggested.count, color=BLUE, linestyle=":", label=f"suggested: {suggested.count}"
         )

@@ -1,7 +1,8 @@
-"""How many features are worth keeping: cross-fitted alignment."""
+"""How many features are worth keeping: neighbours kept on samples they were not chosen on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.arrays import refuse_masked
-from tensift._utils.namespace import is_device_array, to_numpy
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift._utils.namespace import is_device_array, namespace_of
+from tensift.selection._geometry import Geometry, indices_for
+from tensift.selection._kept_neighbours import kept_by
 
-__all__ = ["SuggestedCount", "count_by_alignment", "suggest_count"]
+__all__ = ["SuggestedCount", "count_by_neighbours", "suggest_count"]
 
-_SHARE = 0.98  # of the largest alignment
+_SHARE = 0.94  # of the most neighbours that any number keeps
 _MOST = 512  # features that are looked at
+_STEP = 1.1  # between large counts that are looked at
 _FEWEST_SAMPLES = 16  # fewer are not split in halves
+_NEAREST = "neighbours kept"
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,13 @@ class SuggestedCount:
     reason : str
         Why, in words.
     measure : str
-        What the curve shows: "alignment" (how well features keep the similarities between
-        samples, from 0 to 1) or "R²" (how well they predict all features).
+        What the curve shows: "neighbours kept" (the share of a sample's nearest neighbours that
+        features keep) or "R²" (how well they predict all features).
     curve : ndarray of shape (t,)
         The measure for the first 1, 2, ... features, on samples they were not chosen on. Empty if
         no feature has structure.
     spread : ndarray of shape (t,)
-        Half the difference of the curve between the two halves of the samples.
+        Half the range of the curve over the halves of the samples.
     n_structured : int
         How many features may be counted: those on which similar samples agree more than noise
         would, or (for R²) those that vary.
@@ -66,10 +70,11 @@ class SuggestedCount:
 def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
     """Suggest how many features to keep, from samples alone.
 
-    Features are chosen on one half of the samples by how well they keep the similarities of
-    samples, and judged on the other half; then the other way round. The suggested count is the
-    smallest at which the mean of both curves reaches 98 % of its maximum. Features on which similar
-    samples do not agree more than noise would (by two standard errors) are never counted.
+    Features are chosen on one half of the samples (`GeometrySelector`) and judged on the other half
+    by how many neighbours they keep (`tensift.metrics.neighbours_kept`); then the other way round,
+    and both ways again with other halves. The suggested count is the smallest at which the mean of
+    the four curves reaches 94 % of its maximum. Features on which similar samples do not agree more
+    than noise would (by two standard errors) are never counted.
 
     Parameters
     ----------
@@ -81,6 +86,12 @@ def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
     Returns
     -------
     SuggestedCount
+
+    Notes
+    -----
+    At most 512 features are counted. Neighbours are looked for with 1, 2, 3, ... features, above 15
+    with about a tenth more each time; the curve is linear in between. With fewer than 16 samples,
+    features are judged on the samples that they were chosen on.
 
     Examples
     --------
@@ -98,10 +109,10 @@ def suggest_count(rows: Any, feature_mode: int | None = None) -> SuggestedCount:
     """
     refuse_masked(rows, "rows")
     samples = rows if is_device_array(rows) else np.asarray(rows)
-    return count_by_alignment(samples, feature_mode, Geometry(samples, feature_mode))
+    return count_by_neighbours(samples, feature_mode, Geometry(samples, feature_mode))
 
 
-def count_by_alignment(rows: Any, feature_mode: int | None, whole: Geometry) -> SuggestedCount:
+def count_by_neighbours(rows: Any, feature_mode: int | None, whole: Geometry) -> SuggestedCount:
     """Return what `suggest_count` does, if the geometry of all samples is already known."""
     n_structured = whole.n_structured
     if n_structured == 0:
@@ -110,22 +121,41 @@ def count_by_alignment(rows: Any, feature_mode: int | None, whole: Geometry) -> 
             "number of features is better than another"
         )
         empty = np.zeros(0)
-        return SuggestedCount(1, reason, "alignment", empty, empty, 0, whole.n_features)
+        return SuggestedCount(1, reason, _NEAREST, empty, empty, 0, whole.n_features)
     most = min(n_structured, _MOST)
-    pairs = [(whole, whole)]
+    looked_at = _counts(most)
+    pairs: Iterable[tuple[Geometry, Geometry]] = [(whole, whole)]
+    seen = "on the samples that they were chosen on"
     if rows.shape[0] >= _FEWEST_SAMPLES:
-        halves = [Geometry(rows[start::2, ...], feature_mode) for start in (0, 1)]
-        pairs = [(halves[0], halves[1]), (halves[1], halves[0])]
+        pairs = _pairs(rows, feature_mode)
+        seen = "on samples that they were not chosen on"
     curves = [
-        np.asarray(to_numpy(judge.alignment(GeometryOrder(chooser).extend(most))), float)
+        np.interp(np.arange(1, most + 1), looked_at, kept_by(chooser, judge, looked_at))
         for chooser, judge in pairs
     ]
     mean = np.mean(curves, axis=0)
     count = int(np.argmax(mean >= _SHARE * mean.max())) + 1
     reason = (
-        f"the first {count} of {whole.n_features} features keep {100 * _SHARE:.0f}% of what any "
-        f"number of them keeps of the similarities between samples (alignment "
-        f"{mean[count - 1]:.2f} on samples they were not chosen on)"
+        f"the first {count} of {whole.n_features} features keep {100 * _SHARE:.0f}% of the "
+        f"neighbours that any number of them keeps (neighbours kept {mean[count - 1]:.2f} {seen})"
     )
     spread = np.ptp(curves, axis=0) / 2
-    return SuggestedCount(count, reason, "alignment", mean, spread, n_structured, whole.n_features)
+    return SuggestedCount(count, reason, _NEAREST, mean, spread, n_structured, whole.n_features)
+
+
+def _pairs(rows: Any, feature_mode: int | None) -> Iterator[tuple[Geometry, Geometry]]:
+    """Yield halves of the samples in pairs: one to choose features on, one to judge them."""
+    xp, number = namespace_of(rows), np.arange(rows.shape[0])
+    for side in (number % 2, (number // 2 + number) % 2):
+        parts = [indices_for(rows, np.flatnonzero(side == half)) for half in (0, 1)]
+        one, other = (Geometry(xp.take(rows, part, axis=0), feature_mode) for part in parts)
+        yield one, other
+        yield other, one
+
+
+def _counts(most: int) -> list[int]:
+    """Return all counts up to 15, and above them each a tenth larger than the one before."""
+    found = [1]
+    while found[-1] < most:
+        found.append(min(most, max(found[-1] + 1, round(_STEP * found[-1]))))
+    return found

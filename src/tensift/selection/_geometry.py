@@ -54,12 +54,13 @@ from tensift._utils.namespace import (
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
 
-__all__ = ["Geometry", "GeometryOrder", "standard_error"]
+__all__ = ["Geometry", "GeometryOrder", "indices_for", "standard_error"]
 
 _LEAST_WEIGHT = 0.02  # of the largest agreement, and of the largest score
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are left out
 _ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviations of constants, as a share of them
 _TIE = {"float64": 1e-9, "float32": 1e-5}  # merits that differ by a smaller share are equal
+_DIRECTIONS = 50  # components that neighbours to be kept are found in
 _BLOCK = 512  # columns whose neighbours are compared together
 
 
@@ -85,6 +86,8 @@ class Geometry:
         Whether no feature varies by more than rounding.
     kept : ndarray of int
         The features that vary enough to take part.
+    deviation : ndarray of shape (len(kept),)
+        Their standard deviations, as shares of the largest absolute value.
     agreement : ndarray of shape (n_features,)
         The cross-fitted agreement of every feature, on the host; 0 for those that hardly vary.
     values : array of shape (n, len(kept), t)
@@ -104,8 +107,9 @@ class Geometry:
         deviation = np.sqrt(np.asarray(to_numpy(energies), float) / self.n_samples)
         self.kept = np.flatnonzero(deviation > _LEAST_DEVIATION * deviation.max())
         if self.kept.size < self.n_features:
-            values = xp.take(values, _indices(values, self.kept), axis=1)
+            values = xp.take(values, indices_for(values, self.kept), axis=1)
             deviation = deviation[self.kept]
+        self.deviation = deviation
         self.agreement = np.zeros(self.n_features)
         components = None
         if self.kept.size:
@@ -121,6 +125,15 @@ class Geometry:
         if self._components is None:  # nothing varies, so samples do not look like anything
             return np.zeros((self.n_samples, 1))
         return target_of(self._components, neighbour_graph(self._components))
+
+    @cached_property
+    def directions(self) -> NDArray[np.float64]:
+        """The leading whitened components with rows of length 1: their products are cosines."""
+        if self._components is None:
+            return np.zeros((self.n_samples, 1))
+        components = self._components[:, :_DIRECTIONS]
+        lengths = np.linalg.norm(components, axis=1, keepdims=True)
+        return np.asarray(components / np.where(lengths > 0, lengths, 1))
 
     @cached_property
     def aligned(self) -> Any:
@@ -155,7 +168,7 @@ class Geometry:
         place[self.kept] = np.arange(len(self.kept))
         takes_part = np.zeros(self.n_features)
         takes_part[self.kept] = 1
-        places = xp.take(_indices(values, place), order)
+        places = xp.take(indices_for(values, place), order)
         counts = xp.take(moved_or_same(values, takes_part), order)
         redundancy = xp.zeros_like(self.aligned)
         total = square = xp.zeros_like(self.aligned[0, ...])
@@ -201,7 +214,7 @@ class GeometryOrder:
         # Features with structure are free first, all others after them.
         structured = agreement > standard_error(geometry.n_samples)
         self._n_structured = int(np.count_nonzero(structured))
-        self._tiers = [_indices(values, tier) for tier in (structured, np.ones_like(structured))]
+        self._tiers = [indices_for(values, tier) for tier in (structured, np.ones_like(structured))]
         self._is_left = xp.ones_like(gains, dtype=xp.bool)
         self._numbers = xp.arange(gains.shape[0], device=device_of(gains))
 
@@ -231,9 +244,9 @@ class GeometryOrder:
         values = geometry.values
         xp = namespace_of(values)
         rest = np.setdiff1d(np.arange(geometry.n_features), geometry.kept)
-        parts = [_indices(values, rest)]
+        parts = [indices_for(values, rest)]
         if geometry.kept.size:
-            kept = _indices(values, geometry.kept)
+            kept = indices_for(values, geometry.kept)
             others = self._waiting()[: kept.shape[0] - len(self._picks)]
             parts = [xp.take(kept, others), *parts]
             if self._picks:
@@ -263,7 +276,7 @@ class GeometryOrder:
 def _score_weights(scores: Any, geometry: Geometry) -> Any:
     """Return the square roots of the scores of the features that take part."""
     xp = namespace_of(scores)
-    scores = xp.take(xp.reshape(scores, (-1,)), _indices(scores, geometry.kept))
+    scores = xp.take(xp.reshape(scores, (-1,)), indices_for(scores, geometry.kept))
     scores = xp.astype(scores, geometry.values.dtype, copy=False)
     largest = xp.max(scores)
     scores = xp.where(scores > _LEAST_WEIGHT * largest, scores, _LEAST_WEIGHT * largest)
@@ -313,7 +326,7 @@ def _look_at(
         own = [columns[half].ravel() for half in halves]
         graphs = [neighbour_graph(one) for one in components.of_halves(own)]
         for half, part, graph in zip(halves, own, graphs[::-1], strict=True):
-            judged = xp.take(flat, _indices(flat, part), axis=1)
+            judged = xp.take(flat, indices_for(flat, part), axis=1)
             found[half] += agreement_of(judged, depth, graph)
     return components.of_all(), found / len(splits)
 
@@ -354,7 +367,8 @@ def _largest(values: Any) -> float:
     return max(float(xp.max(values)), -float(xp.min(values)))
 
 
-def _indices(like: Any, indices: NDArray[Any]) -> Any:
+def indices_for(like: Any, indices: NDArray[Any]) -> Any:
+    """Copy indices to the device of `like`, if it is not a NumPy array."""
     return moved_to(like, indices) if is_device_array(like) else indices
 
 

@@ -11,7 +11,7 @@ from tensift._utils.namespace import Kind, is_device_array, kind_of, moved_to
 from tensift._utils.sklearn_compat import fit_context
 from tensift.moments import Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
-from tensift.selection._count import count_by_alignment
+from tensift.selection._count import count_by_neighbours
 from tensift.selection._geometry import Geometry, GeometryOrder
 from tensift.selection._rules import Selection
 
@@ -34,8 +34,8 @@ class GeometrySelector(TensorSelector):
     ----------
     n_features_to_select : int, float in (0, 1) or "auto", default="auto"
         How many features to keep, or which share of them. "auto" keeps the smallest number that
-        preserves 98 % of what any number preserves of the similarities between samples
-        (`tensift.selection.suggest_count`).
+        keeps 94 % as many nearest neighbours of samples as any number does, on samples that the
+        features were not chosen on (`tensift.selection.suggest_count`).
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is a feature.
     feature_shape : tuple of int or None, default=None
@@ -146,7 +146,7 @@ class GeometrySelector(TensorSelector):
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
         suggested = None
         if self.n_features_to_select == "auto":
-            suggested = count_by_alignment(rows, mode, geometry)
+            suggested = count_by_neighbours(rows, mode, geometry)
         order = GeometryOrder(geometry)
         order.extend(self._checked_count(geometry.n_features, suggested))
         shape = self.feature_shape_ if mode is None else (self.feature_shape_[mode],)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensift._utils.namespace import is_device_array
 from tensift.selection._column_subsets import ColumnSubsetOrder
-from tensift.selection._count import SuggestedCount, count_by_alignment
+from tensift.selection._count import SuggestedCount, count_by_neighbours
 from tensift.selection._count_by_reconstruction import suggest_count_by_reconstruction
 from tensift.selection._geometry import Geometry, GeometryOrder
 from tensift.selection._order import rank_features
@@ -74,7 +74,7 @@ def select_features(
     if suggest and geometry is None:
         suggested = suggest_count_by_reconstruction(rows, feature_mode)
     elif suggest and geometry is not None:
-        suggested = count_by_alignment(rows, feature_mode, geometry)
+        suggested = count_by_neighbours(rows, feature_mode, geometry)
     count = count_of(suggested)
     if rule == "top":
         return Selection(rank_features(scores, ties), suggested=suggested)

@@ -1,0 +1,60 @@
+"""The share of neighbours that features keep, on samples they were not chosen on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.namespace import namespace_of, to_numpy
+from tensift._utils.nearest import nearest
+from tensift.selection._geometry import Geometry, GeometryOrder, indices_for
+
+__all__ = ["kept_by"]
+
+_NEIGHBOURS = 10  # as in `tensift.metrics.neighbours_kept`
+
+
+def kept_by(chooser: Geometry, judge: Geometry, counts: Sequence[int]) -> NDArray[np.float64]:
+    """Return the share of neighbours of `judge` that the first features of `chooser` keep.
+
+    There is one value for each of the ascending `counts`. True neighbours have the largest cosine
+    between whitened components of all features. On the chosen features, neighbours are nearest by
+    distance.
+    """
+    n_samples = judge.n_samples
+    count = min(_NEIGHBOURS, max(1, n_samples // 4))
+    alike = judge.directions @ judge.directions.T
+    true = nearest(-alike, np.ones(n_samples), count)
+    values = _first_values(chooser, judge, max(counts))
+    products = np.zeros((n_samples, n_samples))
+    kept, done = [], 0
+    for several in counts:
+        new = values[:, done:several].reshape(n_samples, -1)
+        products += new @ new.T
+        done = several
+        squares = np.diag(products).copy()
+        distances = squares[:, None] + squares - 2 * products
+        found = nearest(distances, squares, count)
+        kept.append(float(np.einsum("ij,ij->", found, true)) / (count * n_samples))
+    return np.array(kept)
+
+
+def _first_values(chooser: Geometry, judge: Geometry, most: int) -> NDArray[np.float64]:
+    """Return the centred values of the first features of `chooser` in the samples of `judge`.
+
+    Features that do not vary there are 0. Values are on the host.
+    """
+    order = np.asarray(to_numpy(GeometryOrder(chooser).extend(most)))
+    values = np.zeros((judge.n_samples, most, judge.values.shape[2]))
+    place = np.full(judge.n_features, -1)
+    place[judge.kept] = np.arange(len(judge.kept))
+    here = np.flatnonzero(place[order] >= 0)
+    if here.size:
+        chosen = place[order[here]]
+        xp = namespace_of(judge.values)
+        found = xp.take(judge.values, indices_for(judge.values, chosen), axis=1)
+        values[:, here] = np.asarray(to_numpy(found), float)
+        values[:, here] *= np.sqrt(judge.deviation[chosen])[:, None]  # as they were
+    return values
