@@ -29,7 +29,7 @@ class SelectionCurveDisplay:
     One curve is `selection_curve_`: what the first 1, 2, ... features reach by the rule that
     selected them, on the samples that it looked at. If the selector has chosen how many to keep,
     with ``n_features_to_select="auto"``, the other curve is the one by which it chose: the same
-    measure on samples that features were not chosen on. Its band is the spread between two halves
+    measure on samples that features were not chosen on. Its band is the spread between halves
     of the samples, and a dotted line is at the suggested count.
 
     Parameters
