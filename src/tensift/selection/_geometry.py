@@ -41,6 +41,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import (
     device_of,
     in_precision,
@@ -54,7 +55,7 @@ from tensift._utils.namespace import (
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
 
-__all__ = ["Geometry", "GeometryOrder", "indices_for", "standard_error"]
+__all__ = ["Geometry", "GeometryOrder", "feature_agreement", "indices_for", "standard_error"]
 
 _LEAST_WEIGHT = 0.02  # of the largest agreement, and of the largest score
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are left out
@@ -67,6 +68,44 @@ _BLOCK = 512  # columns whose neighbours are compared together
 def standard_error(n_samples: int) -> float:
     """The standard error of the agreement of a feature that is noise."""
     return 1 / math.sqrt(2.5 * n_samples)
+
+
+def feature_agreement(samples: Any, feature_mode: int | None = None) -> NDArray[np.float64]:
+    """Return for each feature how far samples agree on it that look alike in other features.
+
+    It is the share of the feature's variation that neighbours have in common, where neighbours come
+    from a half of the features that does not contain it. `GeometrySelector` weights features by
+    its square.
+
+    Parameters
+    ----------
+    samples : array of shape (n, d_1, ..., d_m)
+        Samples, real or complex, of any array library.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is one.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        About 0 for noise, 1 for a feature that follows from the others, on the host. 0 for features
+        that hardly vary.
+
+    Examples
+    --------
+    Twelve features carry three groups of samples, the others are noise:
+
+    >>> import numpy as np
+    >>> from tensift.selection import feature_agreement
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 100))
+    >>> X[:, :12] += 4 * rng.normal(size=(3, 12))[rng.integers(0, 3, 200)]
+    >>> agreement = feature_agreement(X)
+    >>> bool(agreement[:12].mean() > 0.3), bool(abs(agreement[12:].mean()) < 0.05)
+    (True, True)
+    """
+    refuse_masked(samples, "samples")
+    given = samples if is_device_array(samples) else np.asarray(samples)
+    return Geometry(given, feature_mode).agreement
 
 
 class Geometry:
