@@ -5,19 +5,18 @@ from numpy.typing import NDArray
 
 __all__ = ["nearest"]
 
-# Distances whose difference is below this share of the squared lengths are ties: rounding must
-# not decide between them.
-_TIE = 1e-11
+_TIE = 1e-11  # rounding must not decide between equal distances
 
 
 def nearest(
-    distances: NDArray[np.float64], scales: NDArray[np.float64], count: int
+    distances: NDArray[np.float64], scales: NDArray[np.float64], count: int, tie: float = _TIE
 ) -> NDArray[np.float64]:
     """Return how likely each sample (column) is among the `count` nearest of each other (row).
 
     This is 1 or 0, but between them for samples that tie for the last places. `scales` are the
-    sizes of the numbers that the distances of each row were computed from. The diagonal of
-    `distances` is overwritten.
+    sizes of the numbers that the distances of each row were computed from. Distances whose
+    difference is below the share `tie` of them are equal. The diagonal of `distances` is
+    overwritten.
 
     Examples
     --------
@@ -29,7 +28,7 @@ def nearest(
     """
     np.fill_diagonal(distances, np.inf)
     last = np.partition(distances, count - 1, axis=1)[:, count - 1]
-    margin = _TIE * (scales + np.abs(last))
+    margin = tie * (scales + np.abs(last))
     nearer = distances < (last - margin)[:, None]
     tied = (distances <= (last + margin)[:, None]) & ~nearer
     places = count - np.count_nonzero(nearer, axis=1)

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.namespace import namespace_of, to_numpy
+from tensift._utils.namespace import namespace_of, precision_of, to_numpy
 from tensift._utils.nearest import nearest
 from tensift.selection._geometry import Geometry, GeometryOrder, indices_for
 
 __all__ = ["kept_by"]
 
 _NEIGHBOURS = 10  # as in `tensift.metrics.neighbours_kept`
+_TIE = {"float64": 1e-11, "float32": 1e-5}  # distances that differ by a smaller share are equal
 
 
 def kept_by(chooser: Geometry, judge: Geometry, counts: Sequence[int]) -> NDArray[np.float64]:
@@ -28,6 +29,7 @@ def kept_by(chooser: Geometry, judge: Geometry, counts: Sequence[int]) -> NDArra
     alike = judge.directions @ judge.directions.T
     true = nearest(-alike, np.ones(n_samples), count)
     values = _first_values(chooser, judge, max(counts))
+    tie = _TIE[precision_of(judge.values)]
     products = np.zeros((n_samples, n_samples))
     kept, done = [], 0
     for several in counts:
@@ -36,7 +38,7 @@ def kept_by(chooser: Geometry, judge: Geometry, counts: Sequence[int]) -> NDArra
         done = several
         squares = np.diag(products).copy()
         distances = squares[:, None] + squares - 2 * products
-        found = nearest(distances, squares, count)
+        found = nearest(distances, squares, count, tie)
         kept.append(float(np.einsum("ij,ij->", found, true)) / (count * n_samples))
     return np.array(kept)
 
