@@ -24,6 +24,12 @@ KEPT = [[0], [3, 7, 1], [2, 4, 6, 9, 11], list(range(12))]
 BOTH = [neighbours_kept, alignment]
 
 
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order():
+    global RNG
+    RNG = np.random.default_rng(12)
+
+
 def faces(n_samples=80, n_features=150):
     """Fewer samples than features, and strong light of their own."""
     data = 2 * RNG.normal(size=(8, n_features))[np.arange(n_samples) % 8]
