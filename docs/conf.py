@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
             "plot_hyperspectral.py",
             "plot_radar.py",
             "plot_video.py",
+            "plot_sensors.py",
         ]
     ),
     "abort_on_example_error": True,

@@ -4,6 +4,7 @@ import shlex
 
 import numpy as np
 import pytest
+import scipy.io
 
 from tensift._utils.units import format_bytes
 from tensift.cli import _input, main
@@ -108,3 +109,111 @@ def test_sizes_in_words():
 def test_missing_file(here, capsys):
     assert main(["info", "no.npy"]) == 1
     assert capsys.readouterr().err == "tensift: error: no.npy: no such file\n"
+
+
+def meanings(out):
+    """What the file seems to be, each with the options of its command."""
+    lines = out.splitlines()
+    found = []
+    for place, line in enumerate(lines):
+        if line.startswith(("meaning", "guess")):
+            command = shlex.split(lines[place + 1].removeprefix("try"))
+            found.append((line.split(maxsplit=1)[0], line[10:], command[3:]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((50, 8, 8), [("50 pictures of 8 x 8", [])]),
+        ((100, 24, 16), [("100 pictures of 24 x 16", [])]),
+        ((50, 24, 16, 3), [("50 pictures of 24 x 16 in 3 channels", [])]),
+        (
+            (20, 6, 100),
+            [
+                ("20 recordings of 6 channels at 100 times", ["--feature-mode", "0"]),
+                ("20 samples of 6 x 100", []),
+            ],
+        ),
+        (
+            (20, 100, 6),
+            [
+                ("20 recordings of 6 channels at 100 times", ["--feature-mode", "1"]),
+                ("20 samples of 100 x 6", []),
+            ],
+        ),
+        (
+            (20, 20, 70),
+            [
+                ("one scene of 20 x 20 pixels in 70 bands", ["--sample-axis", "0,1"]),
+                ("20 recordings of 20 channels", ["--feature-mode", "0"]),
+            ],
+        ),
+        (
+            (30, 24, 16),
+            [
+                ("30 pictures of 24 x 16", []),
+                ("one scene of 30 x 24 pixels in 16 bands", ["--sample-axis", "0,1"]),
+            ],
+        ),
+        (
+            (9, 8, 8, 30),
+            [
+                ("9 patches of 8 x 8 pixels in 30 bands", ["--feature-mode", "2"]),
+                ("9 samples of 8 x 8 x 30", []),
+            ],
+        ),
+        ((40, 12), [("a table of 40 samples with 12 columns", [])]),
+        ((9, 3, 4, 5, 2), [("9 samples of 3 x 4 x 5 x 2", [])]),
+    ],
+)
+def test_guesses_by_the_shape(here, capsys, shape, expected):
+    np.save("x.npy", RNG.normal(size=shape))
+    found = meanings(info(capsys, "x.npy"))
+    assert [kind for kind, _, _ in found] == ["guess"] * len(expected)
+    for (_, words, command), (start, options) in zip(found, expected, strict=True):
+        assert words.startswith(start)
+        assert command[2:] == options
+        assert main(["select", "x.npy", *command, "--method", "variance", "--no-figure", "-o",
+                     f"out{len(options)}", "--quiet", "--overwrite"]) == 0  # fmt: skip
+
+
+def test_a_matlab_cube_is_first_taken_for_a_scene(here, capsys):
+    scipy.io.savemat("cube.mat", {"cube": RNG.normal(size=(20, 20, 30))})
+    scene, pictures = meanings(info(capsys, "cube.mat"))
+    assert scene[1].startswith("one scene of 20 x 20 pixels in 30 bands")
+    assert pictures[1].startswith("30 pictures of 20 x 20")
+    scipy.io.savemat("cube_gt.mat", {"gt": RNG.integers(0, 3, (20, 20))})
+    options = ["--sample-axis", "0,1", "--labels", "cube_gt.mat", "--drop-label", "0"]
+    out = info(capsys, "cube.mat", *options)
+    assert "stacked from 20 x 20; " in line_of(out, "samples")
+    assert line_of(out, "labels").startswith("labels    2 classes: 1")
+    command = shlex.split(line_of(out, "try").removeprefix("try"))
+    assert command[3:5] == ["-k", "3"]
+    assert {*command[5:]} == {*options}
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "words", "options"),
+    [
+        ((9, 12, 20), ["channel", "time"], "every channel is a feature", ["--feature-mode", "0"]),
+        ((9, 12, 20), ["time", "channel"], "every channel is a feature", ["--feature-mode", "1"]),
+        ((9, 12, 60), ["row", "column"], "9 pictures of 12 x 60", []),
+        ((9, 30), ["band"], "9 pixels in 30 bands", []),
+        ((9, 3, 3, 30), ["row", "column", "band"], "every band is a feature",
+         ["--feature-mode", "2"]),
+    ],
+)  # fmt: skip
+def test_names_in_the_file_leave_nothing_to_guess(here, capsys, shape, dims, words, options):
+    np.savez("x.npz", data=RNG.normal(size=shape), dims=dims)
+    ((kind, meaning, command),) = meanings(info(capsys, "x.npz"))
+    assert kind == "meaning"
+    assert words in meaning
+    assert command[2:] == options
+
+
+def test_help_says_what_arrays_may_be_called(capsys):
+    assert main(["info", "--help"]) == 0
+    out = capsys.readouterr().out
+    for name in ("coords_<dim>", "ch_names", "wavelengths", "sfreq", "feature_mode"):
+        assert name in out

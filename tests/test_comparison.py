@@ -12,8 +12,8 @@ from tensift import STPCASelector
 from tensift.comparison import SelectorComparison, _limit, _tasks, compare_selectors
 from tensift.metrics import (
     StabilityEstimate,
-    alignment,
     evaluate_selection,
+    neighbour_agreement,
     neighbours_kept,
     redundancy,
     selection_agreement,
@@ -87,14 +87,14 @@ def test_measures_are_those_of_half_samples(feature_mode):
     found = compare(selectors=["stpca"], count=count, feature_mode=feature_mode, random_state=7)
     row = found.to_rows()[0]
     missed, repeated, masks, chance = [], [], [], []
-    alike = {"neighbours_kept": [], "alignment": []}
+    alike = {"neighbours_kept": [], "neighbour_agreement": []}
     for place in range(3):
         order = np.random.default_rng([7, place]).permutation(40)
         first, second = np.sort(order[:20]), np.sort(order[20:])
         selector = STPCASelector(count, feature_mode=feature_mode).fit(X[first])
         drawn = RandomSelector(count, feature_mode=feature_mode, random_state=7 + place)
         errors = []
-        pair = {"neighbours_kept": [], "alignment": []}
+        pair = {"neighbours_kept": [], "neighbour_agreement": []}
         for mask in (selector.get_support(), drawn.fit(X[first]).get_support()):
             kept = Reconstruction(X, np.flatnonzero(mask), feature_mode)
             wrong, total = kept.missed(first, second)
@@ -103,7 +103,7 @@ def test_measures_are_those_of_half_samples(feature_mode):
             # A quarter of 20 samples.
             near = neighbours_kept(X[second], mask, n_neighbors=5, **options)
             pair["neighbours_kept"].append(near)
-            pair["alignment"].append(alignment(X[second], mask, **options))
+            pair["neighbour_agreement"].append(neighbour_agreement(X[second], mask, **options))
         for measure, values in pair.items():
             alike[measure].append(values)
         missed.append(errors[0])
@@ -118,8 +118,8 @@ def test_measures_are_those_of_half_samples(feature_mode):
         "better_than_random": np.mean([ours > drawn for v in alike.values() for ours, drawn in v]),
         "neighbours_kept": np.mean(alike["neighbours_kept"], axis=0)[0],
         "neighbours_kept_std": np.std(alike["neighbours_kept"], axis=0)[0],
-        "alignment": np.mean(alike["alignment"], axis=0)[0],
-        "alignment_std": np.std(alike["alignment"], axis=0)[0],
+        "neighbour_agreement": np.mean(alike["neighbour_agreement"], axis=0)[0],
+        "neighbour_agreement_std": np.std(alike["neighbour_agreement"], axis=0)[0],
         "redundancy": np.mean(repeated),
         "redundancy_std": np.std(repeated),
         "stability": stability.value,
@@ -331,8 +331,8 @@ def test_memory_is_what_a_fit_allocates():
 
 
 def made_up(means, stability, spread=0.0):
-    """A comparison with given means of neighbours kept, alignment and what is missed."""
-    measures = ("neighbours_kept", "alignment", "reconstruction_error")
+    """A comparison with given means of neighbours kept, agreement and what is missed."""
+    measures = ("neighbours_kept", "neighbour_agreement", "reconstruction_error")
     offsets = spread * np.array([-1.0, 0.0, 1.0])
     runs = {
         measure: {name: values[place] + offsets for name, values in means.items()}
@@ -351,7 +351,7 @@ def made_up(means, stability, spread=0.0):
     )  # fmt: skip
 
 
-def test_neighbours_and_alignment_decide_and_every_first_is_named():
+def test_neighbours_and_agreement_decide_and_every_first_is_named():
     means = {
         "A": (0.5, 0.7, 0.4),
         "B": (0.6, 0.5, 0.3),
@@ -363,10 +363,10 @@ def test_neighbours_and_alignment_decide_and_every_first_is_named():
     assert found.ranks() == {"A": 2, "B": 2, "VarianceSelector": 2, "RandomSelector": 4}
     # A has the largest sum of both values, though it is first in nothing.
     assert found.conclusions()[0] == (
-        "By neighbours kept and alignment together, A is first but not clearly ahead of B and "
-        "VarianceSelector; B keeps the most neighbours (0.600 ± 0.000); VarianceSelector aligns "
-        "best (0.800 ± 0.000), misses the least variance (0.100 ± 0.000) and is the most "
-        "stable (0.90)."
+        "By neighbours kept and their agreement together, A is first but not clearly ahead of B "
+        "and VarianceSelector; B keeps the most neighbours (0.600 ± 0.000); VarianceSelector has "
+        "the features on which neighbours agree most (0.800 ± 0.000), misses the least "
+        "variance (0.100 ± 0.000) and is the most stable (0.90)."
     )
     # Missing less does not help: a method that reconstructs perfectly stays where it was.
     better = made_up({**means, "B": (0.6, 0.5, 0.0)}, (0.5, 0.6, 0.9, 0.0))
@@ -383,9 +383,9 @@ def test_neighbours_and_alignment_decide_and_every_first_is_named():
 def test_a_clear_winner_and_many_close_ones():
     clear = made_up({"A": (0.9, 0.9, 0.1), "RandomSelector": (0.1, 0.1, 0.9)}, (0.9, 0.0))
     assert clear.conclusions()[0] == (
-        "By neighbours kept and alignment together, A is first: it keeps the most neighbours "
-        "(0.900 ± 0.000), aligns best (0.900 ± 0.000), misses the least variance (0.100 ± 0.000) "
-        "and is the most stable (0.90)."
+        "By neighbours kept and their agreement together, A is first: it keeps the most neighbours "
+        "(0.900 ± 0.000), has the features on which neighbours agree most (0.900 ± 0.000), misses "
+        "the least variance (0.100 ± 0.000) and is the most stable (0.90)."
     )
     means = {name: (0.5, 0.5 - place / 100, 0.5) for place, name in enumerate("ABCDE")}
     close = made_up(means, [0.5] * 5)
@@ -401,11 +401,12 @@ def test_conclusions_name_what_is_no_better_than_chance():
 
     # Eight features of forty carry what samples look like, the others are quiet noise.
     rng = np.random.default_rng(1)
-    data = np.hstack([rng.normal(size=(80, 8)), 0.01 * rng.normal(size=(80, 32))])
+    loud = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 8)) + 0.3 * rng.normal(size=(80, 8))
+    data = np.hstack([loud, 0.01 * rng.normal(size=(80, 32))])
     found = compare(data, selectors=[Worst()], count=6)
     said = found.conclusions()
     assert said[0].startswith(
-        "By neighbours kept and alignment together, VarianceSelector is first"
+        "By neighbours kept and their agreement together, VarianceSelector is first"
     )
     assert said[-1].endswith("half-samples): Worst.")
     assert found.share_better("VarianceSelector") == 1
@@ -423,7 +424,7 @@ def test_a_spread_of_one_run_is_no_number():
     spike[0, 0, 0] = 1
     found = compare(spike, selectors=[])
     assert np.isnan(found.runs["reconstruction_error"]["VarianceSelector"]).any()
-    assert np.isnan(found.runs["alignment"]["VarianceSelector"]).any()
+    assert np.isnan(found.runs["neighbour_agreement"]["VarianceSelector"]).any()
     assert "nan" not in found.to_markdown()
     assert compare(selectors=[], count=20).conclusions() == []
 
@@ -436,8 +437,8 @@ def test_tables():
     assert table[0]["missed"] == error
     near = f"{row['neighbours_kept']:.3f} ± {row['neighbours_kept_std']:.3f}"
     assert table[0]["neighbours kept"] == near
-    aligned = f"{row['alignment']:.3f} ± {row['alignment_std']:.3f}"
-    assert table[0]["alignment"] == aligned
+    agreed = f"{row['neighbour_agreement']:.3f} ± {row['neighbour_agreement_std']:.3f}"
+    assert table[0]["neighbours agree"] == agreed
     assert [line["rank"] for line in table] == [f"{row['rank']:g}" for row in found.to_rows()]
     markdown = found.to_markdown()
     assert error in markdown

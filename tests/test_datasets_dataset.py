@@ -62,3 +62,47 @@ def test_digits_are_scikit_learns():
     np.testing.assert_array_equal(digits.data.reshape(1797, 64), expected.data)
     np.testing.assert_array_equal(digits.labels, expected.target)
     assert digits.dims == ("row", "column")
+
+
+class TestStackedSamples:
+    """Samples that come from a map, and values that go back to it."""
+
+    DATA = np.arange(12.0).reshape(4, 3)
+
+    def test_all_places(self):
+        dataset = TensorDataset(self.DATA, sample_shape=(2, 2))
+        np.testing.assert_array_equal(dataset.unstack(self.DATA), self.DATA.reshape(2, 2, 3))
+        assert dataset.unstack([1, 2, 3, 4]).dtype.kind == "i"
+
+    def test_some_places(self):
+        dataset = TensorDataset(self.DATA, sample_shape=(2, 3), kept=[5, 0, 2, 3])
+        np.testing.assert_array_equal(
+            dataset.unstack([1, 2, 3, 4]), [[2, np.nan, 3], [4, np.nan, 1]]
+        )
+        np.testing.assert_array_equal(
+            dataset.unstack(["a", "b", "c", "d"], ""), [["b", "", "c"], ["d", "", "a"]]
+        )
+        assert dataset.unstack(self.DATA).shape == (2, 3, 3)
+
+    def test_without_a_map(self):
+        np.testing.assert_array_equal(TensorDataset(self.DATA).unstack([1, 2, 3, 4]), [1, 2, 3, 4])
+
+    @pytest.mark.parametrize(
+        ("places", "words"),
+        [
+            ({"sample_shape": (2, 3)}, "does not fit 4 samples"),
+            ({"kept": [0, 1, 2, 3]}, "give that too"),
+            ({"sample_shape": (2, 3), "kept": [0, 1, 2]}, "one place for each of the 4"),
+            ({"sample_shape": (2, 3), "kept": [0.0, 1, 2, 3]}, "one place for each of the 4"),
+            ({"sample_shape": (2, 3), "kept": [0, 1, 2, 6]}, "different places in 0..5"),
+            ({"sample_shape": (2, 3), "kept": [0, 1, 2, -1]}, "different places in 0..5"),
+            ({"sample_shape": (2, 3), "kept": [0, 1, 2, 2]}, "different places in 0..5"),
+        ],
+    )
+    def test_places_that_do_not_fit(self, places, words):
+        with pytest.raises(ValueError, match=words):
+            TensorDataset(self.DATA, **places)
+
+    def test_values_that_do_not_fit(self):
+        with pytest.raises(ValueError, match="one entry for each of the 4 samples"):
+            TensorDataset(self.DATA, sample_shape=(2, 2)).unstack([1, 2, 3])

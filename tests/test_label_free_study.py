@@ -302,6 +302,7 @@ def test_criteria_count_in_the_right_direction(study):
     levels = np.array([10.0, 20.0, 30.0, 40.0])
     measured = {
         "neighbours kept": [0.1, 0.2, 0.3, 0.4],
+        "neighbours agree": [0.4, 0.5, 0.7, 0.6],
         "alignment": [0.4, 0.5, 0.7, 0.6],
         "missed": [0.9, 0.5, 0.4, 0.1],
         "redundancy": [0.1, 0.2, 0.3, 0.4],
@@ -309,9 +310,12 @@ def test_criteria_count_in_the_right_direction(study):
     found = judge.criteria(measured)
     values = {name: judge.correlation(one, levels) for name, one in found.items()}
     assert values == pytest.approx(
-        {"neighbours kept": 1, "alignment": 0.8, "missed": 1, "redundancy": -1, judge.BOTH: 0.9487},
+        {
+            "neighbours kept": 1, "neighbours agree": 0.8, "alignment": 0.8, "missed": 1,
+            "redundancy": -1, judge.BOTH: 0.9487,
+        },
         abs=1e-4,
-    )
+    )  # fmt: skip
     assert judge.favourite(found["alignment"], levels) == 5
     assert judge.favourite(found["missed"], levels) == 15
     # Both rank the last two 1 and 2: the mean of the two.

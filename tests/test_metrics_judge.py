@@ -1,4 +1,4 @@
-"""Neighbours kept and alignment against explicit loops, and what must not change them."""
+"""Measures without labels against explicit loops, and what must not change them."""
 
 import inspect
 import itertools
@@ -6,11 +6,13 @@ import itertools
 import numpy as np
 import pytest
 
+from tensift import GeometrySelector
 from tensift.metrics import (
     SelectionJudgement,
     alignment,
     judge_selections,
     mean_ranks,
+    neighbour_agreement,
     neighbours_kept,
 )
 from tensift.sources import even_subsample
@@ -20,6 +22,12 @@ GROUPS = np.arange(60) % 5
 X = 2 * RNG.normal(size=(5, 3, 4))[GROUPS] + RNG.normal(size=(60, 3, 4)) @ RNG.normal(size=(4, 4))
 KEPT = [[0], [3, 7, 1], [2, 4, 6, 9, 11], list(range(12))]
 BOTH = [neighbours_kept, alignment]
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order():
+    global RNG
+    RNG = np.random.default_rng(12)
 
 
 def faces(n_samples=80, n_features=150):
@@ -216,8 +224,84 @@ def test_truncated_components_are_those_of_the_whole_decomposition():
     np.testing.assert_allclose(alignment(data, np.arange(30)), expected)
 
 
+def plain_agreement(data, features):
+    """Neighbours in one half of the features, loops over pairs in the other; two splits."""
+    rows = data.reshape(len(data), -1)
+    rank = np.argsort(np.argsort(-rows.std(axis=0)))
+    agreement = np.zeros(rows.shape[1])
+    for side in (rank % 2, (rank + rank // 2) % 2):
+        for half in (0, 1):
+            own, others = np.flatnonzero(side == half), np.flatnonzero(side != half)
+            W = plain_graph(rows[:, others])
+            D = W.sum(axis=1)
+            for j in own:
+                x = rows[:, j] - D @ rows[:, j] / D.sum()
+                shared = sum(W[a, b] * x[a] * x[b] for a, b in np.ndindex(W.shape))
+                agreement[j] += shared / (D @ x**2) / 2
+    return np.mean(agreement[features])
+
+
+def plain_graph(rows):
+    """The mean of nine symmetric graphs: 20, 50 or 100 components, 3, 5 or 8 neighbours."""
+    n = len(rows)
+    U, values, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    U = U[:, values > 1e-5 * values[0]][:, : n // 4]
+    total = np.zeros((n, n))
+    for components in (20, 50, 100):
+        unit = U[:, :components] / np.linalg.norm(U[:, :components], axis=1, keepdims=True)
+        alike = unit @ unit.T
+        for count in (3, 5, 8):
+            graph = np.zeros((n, n))
+            for a in range(n):
+                others = [b for b in range(n) if b != a]
+                graph[a, sorted(others, key=lambda b, a=a: -alike[a, b])[:count]] = 1
+            total += np.maximum(graph, graph.T) / 9
+    return total
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_agreement_by_its_definition(kept):
+    np.testing.assert_allclose(neighbour_agreement(X, kept), plain_agreement(X, kept))
+
+
+def test_agreement_is_that_of_the_selector():
+    for mode, kept in ((None, [5, 2]), (0, [2, 0]), (1, [3])):
+        scores = GeometrySelector(1, feature_mode=mode).fit(X).scores_
+        found = neighbour_agreement(X, kept, feature_mode=mode)
+        np.testing.assert_allclose(found, np.ravel(scores)[kept].mean())
+
+
+def test_what_does_not_change_agreement():
+    rng = np.random.default_rng(5)
+    rows, kept = X.reshape(60, 12), [1, 5, 6]
+    plain = neighbour_agreement(rows, kept)
+    np.testing.assert_allclose(neighbour_agreement(rows[rng.permutation(60)], kept), plain)
+    order = rng.permutation(12)
+    moved = np.flatnonzero(np.isin(order, kept))
+    np.testing.assert_allclose(neighbour_agreement(rows[:, order], moved), plain)
+    np.testing.assert_allclose(neighbour_agreement(rows, np.isin(np.arange(12), kept)), plain)
+    for factor in (-1.0, 1e-200, 1e150):
+        np.testing.assert_allclose(neighbour_agreement(rows * factor, kept), plain)
+    shifted = rows + 10 * rng.normal(size=12)
+    np.testing.assert_allclose(neighbour_agreement(shifted, kept), plain, rtol=1e-7)
+    constant = np.hstack([rows, np.full((60, 1), 0.1)])
+    assert neighbour_agreement(constant, [12]) == 0
+    many = rng.normal(size=(5000, 4)) @ rng.normal(size=(4, 6))
+    found = neighbour_agreement(many, [0, 3])
+    assert found == neighbour_agreement(even_subsample(many), [0, 3])
+
+
+def test_copies_agree_but_do_not_win():
+    """Agreement alone would choose copies; with neighbours kept, it does not."""
+    rows = X.reshape(60, 12)
+    copied = np.hstack([rows, rows[:, [3, 3, 3]]])
+    found = judge_selections(copied, [[3, 12, 13, 14], [3, 7, 1, 10]])
+    assert found.neighbour_agreement[0] > found.neighbour_agreement[1]
+    assert found.neighbours_kept[0] < found.neighbours_kept[1]
+
+
 def test_nothing_takes_labels():
-    for function in (*BOTH, judge_selections):
+    for function in (*BOTH, neighbour_agreement, judge_selections):
         assert not {"labels", "y"} & set(inspect.signature(function).parameters)
 
 
@@ -225,11 +309,11 @@ def test_judge_ranks_by_both_measures():
     selections = [RNG.permutation(12)[:4] for _ in range(7)]
     found = judge_selections(X, selections)
     kept = [neighbours_kept(X, one) for one in selections]
-    aligned = [alignment(X, one) for one in selections]
+    agreed = [neighbour_agreement(X, one) for one in selections]
     np.testing.assert_array_equal(found.neighbours_kept, kept)
-    np.testing.assert_array_equal(found.alignment, aligned)
+    np.testing.assert_array_equal(found.neighbour_agreement, agreed)
     for place in range(7):
-        ranks = [1 + sum(v > values[place] for v in values) for values in (kept, aligned)]
+        ranks = [1 + sum(v > values[place] for v in values) for values in (kept, agreed)]
         assert found.ranks[place] == np.mean(ranks)
     assert found.ranks[found.best] == found.ranks.min()
 
@@ -241,8 +325,8 @@ def test_judge_of_modes_masks_and_few_samples():
         neighbours_kept(X[:20], one, feature_mode=0, n_neighbors=5) for one in ([0, 2], [1, 2])
     ]
     np.testing.assert_array_equal(found.neighbours_kept, expected)
-    expected = [alignment(X[:20], one, feature_mode=0) for one in ([0, 2], [1, 2])]
-    np.testing.assert_array_equal(found.alignment, expected)
+    expected = [neighbour_agreement(X[:20], one, feature_mode=0) for one in ([0, 2], [1, 2])]
+    np.testing.assert_array_equal(found.neighbour_agreement, expected)
     assert judge_selections(X[:2], [[0]]).ranks == [1]
 
 

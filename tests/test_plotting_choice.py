@@ -31,7 +31,7 @@ def test_orientations_and_transforms_that_were_tried(X):
     _, ax = ChoiceDisplay.from_estimator(selector, figure=Figure()).axes_
     choice = selector.choice_.orientation
     widths = np.reshape([bar.get_width() for bar in ax.patches], (2, -1))
-    assert_allclose(widths, [choice.neighbours_kept, choice.alignment])
+    assert_allclose(widths, [choice.neighbours_kept, choice.neighbour_agreement])
     assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["0, identity", "0, dct"]
     count = len(choice.candidates)
     colors = [bar.get_facecolor() for bar in ax.patches]

@@ -81,10 +81,10 @@ def test_features_in_a_row(data):
 def test_measures_and_their_spreads():
     found, display = draw(labels=LABELS)
     assert list(display.measure_axes_) == [
-        "neighbours_kept", "alignment", "reconstruction_error", "stability", "redundancy",
+        "neighbours_kept", "neighbour_agreement", "reconstruction_error", "stability", "redundancy",
         "seconds", "acc", "nmi", "silhouette", "poc",
     ]  # fmt: skip
-    for measure in ("neighbours_kept", "alignment", "reconstruction_error", "redundancy"):
+    for measure in ("neighbours_kept", "neighbour_agreement", "reconstruction_error", "redundancy"):
         ax = display.measure_axes_[measure]
         marked = [line for line in ax.lines if line.get_marker() == "D"]
         values = [line.get_xdata()[0] for line in marked]

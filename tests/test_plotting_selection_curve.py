@@ -40,7 +40,11 @@ def test_curves_counts_and_reason(ax, X):
             assert (count, round(100 * (value + side * found.spread[count - 1]), 9)) in edge
     assert list(line.get_xdata()) == [found.count] * 2
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["selected features", "on other samples", f"suggested: {found.count}"]
+    assert labels == [
+        "selected features",
+        "neighbours kept, on other samples",
+        f"suggested: {found.count}",
+    ]
     assert ax.get_ylabel() == "alignment (%)"
     assert f"{selector.n_features_} of 20 kept" in ax.texts[0].get_text()
     assert ax.get_title(loc="left").replace("\n", " ") == selector.suggested_count_.reason

@@ -103,7 +103,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", NAMES)
     def test_given_titles_and_labels(self, name):
-        suggested = SuggestedCount(1, name, "alignment", ONE, ONE, 1, 4)
+        suggested = SuggestedCount(1, name, "neighbours kept", ONE, ONE, 1, 4)
         figures = [
             ChannelRankingDisplay([1.0, 2.0], [1, 0], names=[name, "b"], title=name),
             ChannelRankingDisplay([1.0, 2.0], [1, 0], selection=name),

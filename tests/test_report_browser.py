@@ -246,22 +246,22 @@ def test_curve_sets_the_count_where_it_is_pressed(page):
 
 
 @pytest.mark.parametrize("count", [3, 17, 30])
-def test_curve_is_the_alignment_with_its_spread(page, count):
+def test_curve_is_the_share_of_neighbours_with_its_spread(page, count):
     found = suggest_count(FIRST)
     page.set_count(count)
-    alignment, spread = found.curve, found.spread
-    share = alignment[count - 1] / alignment.max()
+    kept_share, spread = found.curve, found.spread
+    share = kept_share[count - 1] / kept_share.max()
     assert page["curve-text"].text == (
-        f"At {count} features the alignment is {alignment[count - 1]:.3f} \N{PLUS-MINUS SIGN} "
+        f"At {count} features, neighbours kept: {kept_share[count - 1]:.3f} \N{PLUS-MINUS SIGN} "
         f"{spread[count - 1]:.3f}, {100 * share:.0f} % of its maximum."
     )
     # The box of the curve is 52 pixels from the left, 8 from the right, 24 from the top and 38 from
     # the bottom; a round dot is where the curve is at this count.
     pixels = page.pixels("curve")
     height, width = pixels.shape[:2]
-    top = min(1, np.ceil(10 * (alignment + spread).max()) / 10)
-    x = 52 + (width - 60) * count / len(alignment)
-    y = 24 + (height - 62) * (1 - alignment[count - 1] / top)
+    top = min(1, np.ceil(10 * (kept_share + spread).max()) / 10)
+    x = 52 + (width - 60) * count / len(kept_share)
+    y = 24 + (height - 62) * (1 - kept_share[count - 1] / top)
     kept = pixels[round(y) - 3 : round(y) + 4, round(x) - 3 : round(x) + 4]
     assert is_orange(kept).mean() > 0.7
     left, right = pixels[:, : round(x) - 6], pixels[:, round(x) + 6 :]

@@ -45,6 +45,8 @@ PICKED = {
     "FeatureClusterSelector",
     "FacilityLocationSelector",
     "FastCanSelector",
+    "OPBSSelector",
+    "EvenSelector",
     "PivotedCholeskySelector",
     "GeometrySelector",
 }
@@ -436,12 +438,18 @@ def test_units_do_not_matter(info, X, factor):
     """Powers of two, by which floating point numbers can be multiplied without rounding."""
     one, other = make(info).fit(X), make(info).fit(factor * X)
     assert_array_equal(one.order_, other.order_)
-    if info.name not in {"VarianceSelector", "PivotedCholeskySelector"}:
+    if info.name not in {"VarianceSelector", "MVPCASelector", "PivotedCholeskySelector"}:
         assert_array_equal(one.scores_, other.scores_)
 
 
+# What EvenSelector keeps is the order of the features and nothing else.
+WITHOUT_ORDER = [
+    name for name, info in FAMILY.items() if not info.random and name != "EvenSelector"
+]
+
+
 @pytest.mark.parametrize("n", [24, 9])
-@pytest.mark.parametrize("name", [info.name for info in FAMILY.values() if not info.random])
+@pytest.mark.parametrize("name", WITHOUT_ORDER)
 def test_order_does_not_matter(name, X, n):
     """Of samples or of features, with more samples than features and with fewer."""
     rows = X[(24 - n) // 2 :][:n].reshape(n, 12)
@@ -558,7 +566,9 @@ def test_bad_samples_are_refused(info, X, case):
         make(info).fit(spoil(X))
 
 
-TAKE_COMPLEX = {"STPCASelector", "SPCAPSD", "VarianceSelector", "RandomSelector"} | PICKED
+TAKE_COMPLEX = {
+    "STPCASelector", "SPCAPSD", "VarianceSelector", "MVPCASelector", "RandomSelector",
+} | PICKED  # fmt: skip
 
 
 @family
@@ -727,6 +737,8 @@ PLANTED = {
     "CURSelector": block_of_classes,
     "FarthestPointSelector": block_of_classes,
     "FastCanSelector": block_of_classes,
+    "OPBSSelector": block_of_classes,
+    "MVPCASelector": block_of_classes,
     "GeometrySelector": block_of_classes,
     "VarianceSelector": block_of_classes,
 }
@@ -764,7 +776,9 @@ def test_variance_says_nothing_where_all_vary_alike():
 def test_all_methods_that_rank_have_a_planted_problem():
     """But those that represent all features: what classes share, one feature stands for."""
     represent = {"FeatureClusterSelector", "FacilityLocationSelector"}
-    assert set(FAMILY) - set(PLANTED) == {"RandomSelector", "AllFeatures"} | represent
+    assert (
+        set(FAMILY) - set(PLANTED) == {"RandomSelector", "EvenSelector", "AllFeatures"} | represent
+    )
 
 
 # Real data

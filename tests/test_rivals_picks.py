@@ -23,6 +23,7 @@ from tensift.rivals import (
     FarthestPointSelector,
     FastCanSelector,
     FeatureClusterSelector,
+    OPBSSelector,
     PivotedCholeskySelector,
     QRSensorSelector,
 )
@@ -35,6 +36,7 @@ EVERY = [
     FarthestPointSelector,
     FastCanSelector,
     FeatureClusterSelector,
+    OPBSSelector,
     QRSensorSelector,
 ]
 every = pytest.mark.parametrize("selector", EVERY)

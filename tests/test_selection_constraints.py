@@ -93,13 +93,14 @@ class Problem:
         if not sets:
             return None
         tiers = np.zeros(self.size) if tiers is None else np.asarray(tiers)
-        by_gain = self._run(sets, count, merit_of, objective_of, tiers, per_cost=False)
-        if self.budget is None:
-            return by_gain[0]
-        per_cost = self._run(sets, count, merit_of, objective_of, tiers, per_cost=True)
-        return per_cost[0] if per_cost[1] > by_gain[1] + 1e-9 * abs(by_gain[1]) else by_gain[0]
+        best = self._run(sets, count, merit_of, objective_of, tiers, power=0)
+        for power in (0.25, 0.5, 0.75, 1) if self.budget is not None else ():
+            other = self._run(sets, count, merit_of, objective_of, tiers, power=power)
+            if other[1] > best[1] + 1e-9 * abs(best[1]):
+                best = other
+        return best[0]
 
-    def _run(self, sets, count, merit_of, objective_of, tiers, *, per_cost):
+    def _run(self, sets, count, merit_of, objective_of, tiers, *, power):
         picks = list(self.include)
         whole = set().union(*(self.unit(j) for j in picks)) if picks else set()
         picks += sorted(whole - set(picks))
@@ -121,7 +122,7 @@ class Problem:
             now = objective_of(picks) if objective_of else 0.0
             first = min(tiers[unit].min() for unit in candidates)
             candidates = [unit for unit in candidates if tiers[unit].min() == first]
-            values = [self._value(unit, merits, now, per_cost=per_cost) for unit in candidates]
+            values = [self._value(unit, merits, now, power) for unit in candidates]
             best = max(values)
             near = [
                 u for u, v in zip(candidates, values, strict=True) if v >= best - 1e-9 * abs(best)
@@ -131,13 +132,13 @@ class Problem:
                 total += 0 if objective_of else merit_of(picks)[j]
                 picks.append(j)
 
-    def _value(self, unit, merits, now, *, per_cost):
+    def _value(self, unit, merits, now, power):
         value = np.mean(merits[unit])
-        if not per_cost:
+        if power == 0:
             return value
         positive = [np.mean(self.costs[u]) for u in self.units if np.mean(self.costs[u]) > 0]
         least = 1e-6 * min(positive) if positive else 1.0
-        cost = np.mean(self.costs[unit]) or least
+        cost = (np.mean(self.costs[unit]) or least) ** power
         gain = value - now
         return gain / cost if gain > 0 else gain * cost
 

@@ -53,7 +53,8 @@ def test_the_estimate_is_ridge_regression_with_the_best_gcv_ridge(n, k, kind):
     def gcv(ridge):
         hat = Z @ np.linalg.solve(Z.conj().T @ Z + ridge * np.eye(k), Z.conj().T)
         left = np.linalg.norm((F - hat @ F)[:, others]) ** 2
-        return left / (n - 1 - np.trace(hat).real) ** 2
+        freedom = n - 1 - 1.4 * np.trace(hat).real
+        return left / freedom**2 if freedom > 0 else np.inf
 
     values = np.linalg.svd(Z, compute_uv=False) ** 2
     grid = values[values > 1e-20 * values[0]].mean() * 10 ** np.arange(-8, 4.1, 0.25)

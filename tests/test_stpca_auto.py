@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from tensift import STPCASelector, collect_moments
 from tensift.datasets import load_digits, make_orbit
-from tensift.metrics import alignment, judge_selections, neighbours_kept
+from tensift.metrics import judge_selections, neighbour_agreement, neighbours_kept
 from tensift.moments import GramTensor
 from tensift.solvers import critical_penalties
 from tensift.stpca.execution._executor import LocalExecutor
@@ -169,8 +169,8 @@ def test_the_orientation_that_is_kept_keeps_samples_recognisable(feature_mode, r
     for mode in (0, 1):
         found = neighbours_kept(X, kept[mode], feature_mode=feature_mode)
         assert choice.neighbours_kept[mode] == pytest.approx(found)
-        found = alignment(X, kept[mode], feature_mode=feature_mode)
-        assert choice.alignment[mode] == pytest.approx(found)
+        found = neighbour_agreement(X, kept[mode], feature_mode=feature_mode)
+        assert choice.neighbour_agreement[mode] == pytest.approx(found)
     assert choice.chosen == judge_selections(X, kept, feature_mode=feature_mode).best
     assert selector.orientation_ == choice.candidates[choice.chosen][0]
     alone = STPCASelector(4, orientation=selector.orientation_, **settings).fit(X)

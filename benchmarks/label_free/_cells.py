@@ -236,6 +236,7 @@ class Measured:
         data, mode = samples.data, samples.feature_mode
         return {
             "neighbours kept": judge.neighbours_kept(chosen),
+            "neighbours agree": judge.neighbour_agreement(chosen),
             "alignment": judge.alignment(chosen),
             "missed": reconstruction_error(data, chosen, feature_mode=mode, n_folds=FOLDS),
             "redundancy": redundancy(data, chosen, feature_mode=mode),

@@ -12,8 +12,14 @@ from benchmarks._results import Table
 from tensift.metrics import mean_ranks
 
 # The measures, and 1 if larger is better or -1 if smaller is.
-SIGNS = {"neighbours kept": 1, "alignment": 1, "missed": -1, "redundancy": -1}
-BOTH = "both: sum of ranks of neighbours kept and alignment"
+SIGNS = {
+    "neighbours kept": 1,
+    "neighbours agree": 1,
+    "alignment": 1,
+    "missed": -1,
+    "redundancy": -1,
+}
+BOTH = "both: sum of ranks of neighbours kept and neighbours agree"
 LABELS = "labels themselves"
 NAMES = {"acc": "accuracy", "nmi": "NMI"}
 NOTES = [
@@ -30,7 +36,7 @@ def criteria(measured):
     `measured` maps the measures to arrays with one value per selection.
     """
     found = {name: sign * np.asarray(measured[name], float) for name, sign in SIGNS.items()}
-    return found | {BOTH: -mean_ranks(found["neighbours kept"], found["alignment"])}
+    return found | {BOTH: -mean_ranks(found["neighbours kept"], found["neighbours agree"])}
 
 
 def correlation(criterion, levels):

@@ -11,12 +11,14 @@ from typing import Any
 from tensift.datasets import parse_feature
 
 __all__ = [
+    "axes",
     "basis_names",
     "count_or_share",
     "features",
     "jobs",
     "mode_or_none",
     "names",
+    "nodata_value",
     "non_negative",
     "or_auto",
     "positive_int",
@@ -102,6 +104,28 @@ def features(text: str) -> list[Any]:
         return [parse_feature(name) for name in names(text)]
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def axes(text: str) -> int | str | tuple[int | str, ...]:
+    """One axis or several, by number or by name."""
+    found = tuple(_number_or_name(part) for part in names(text))
+    return found[0] if len(found) == 1 else found
+
+
+def _number_or_name(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def nodata_value(text: str) -> float | str:
+    """A number; NaN and infinity stay text, because JSON does not have them."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, nor nan") from None
+    return value if math.isfinite(value) else str(value)
 
 
 def mode_or_none(text: str) -> int | None:

@@ -51,8 +51,8 @@ Select features of your data by several methods, and see how good each selection
 No labels are needed. Features are selected on one half of the samples and judged on the other:
   neighbours kept  the share of each sample's ten nearest neighbours that are neighbours by all
                    features too, with strong effects such as light evened out: 1 is best
-  alignment        how well products of samples on the kept features follow how alike the
-                   samples look by all features: larger is better
+  neighbours agree how far samples agree on the kept features that look alike in other features,
+                   as a share of what varies: 1 is best, noise has 0
   rank             the mean rank by these two; it decides who is first
   beats random     how often, by these two on half-samples, random selection does worse
   missed           the share of the variance of all features that a linear prediction from the

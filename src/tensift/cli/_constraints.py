@@ -8,7 +8,7 @@ from typing import Any
 
 from tensift import Constraints
 from tensift.cli._arguments import features, non_negative, whole_number
-from tensift.cli._input import describe_file, feature_mode_of, read_arguments
+from tensift.cli._input import dataset_text, describe_file, feature_mode_of
 from tensift.datasets import TensorDataset, read_constraints
 from tensift.plotting import ModeNames
 from tensift.selection import FeatureLimits
@@ -170,9 +170,7 @@ def constraints_text(
 def _names_text(arguments: argparse.Namespace, dataset: TensorDataset) -> str:
     """The Python expression for the names of the features."""
     names = _feature_names(arguments, dataset)
-    reading = [repr(str(arguments.input))]
-    reading += [f"{name}={value!r}" for name, value in read_arguments(arguments).items()]
-    text = f"read_tensor({', '.join(reading)}).coords[{names.title(0)!r}]"
+    text = f"{dataset_text(arguments)}.coords[{names.title(0)!r}]"
     kind = names.coords[names.title(0)].dtype.kind
     if kind == "f":
         return f"[f'{{value:g}}' for value in {text}]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,15 @@ import numpy as np
 
 from tensift._utils.units import format_bytes
 from tensift.cli._console import Console, add_console_arguments, format_shape, show
-from tensift.cli._input import add_input_arguments, in_chunks, read_input
-from tensift.datasets import TensorDataset, header_line, open_tensor_file
+from tensift.cli._guess import Guess, guess_meanings
+from tensift.cli._input import add_input_arguments, in_chunks, read_arguments, read_input
+from tensift.datasets import (
+    TensorDataset,
+    choose_tensor,
+    files_of_input,
+    header_line,
+    open_tensor_file,
+)
 from tensift.plotting import ModeNames
 
 __all__ = ["add_parser", "run"]
@@ -23,8 +31,24 @@ An orientation splits every sample into p slices of q features. The method works
 matrices of q x q values, for any number of samples. With fewer samples than q, it keeps thin
 factors of these matrices instead.
 
+At the end it says what samples and features seem to be, and which command to try. Where the file
+does not name its axes, this is a guess from the shape.
+
+names in .npz and HDF5 files, all optional besides the data:
+  data, X or x               the array, samples first
+  labels, y or target        one label for each sample
+  dims                       the names of the feature modes, or of all axes
+  coords_<dim>               the names along the mode <dim>
+  channels or ch_names       the names along the mode of that length: channels
+  wavelengths or bands       the same for bands
+  times, or sfreq or fs      the times along the mode called time, or the samples per second
+  feature_mode               the mode whose indices are the features
+
 examples:
   tensift info digits.npy
+  tensift info pictures/                    a folder of pictures
+  tensift info scene.hdr                    an ENVI scene: every pixel is a sample
+  tensift info cube.mat --sample-axis 0,1 --labels cube_gt.mat --drop-label 0
   tensift info recording.mat --sample-axis 0
   tensift info archive.npz --variable eeg
 """
@@ -59,16 +83,26 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     dataset = read_input(arguments)
     values = _look_at_values(dataset.data, console)
     names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
-    show(f"file      {arguments.input} ({format_bytes(arguments.input.stat().st_size)})")
+    files = files_of_input(arguments.input)
+    held = format_bytes(sum(file.stat().st_size for file in files))
+    held = held if len(files) == 1 else f"{len(files)} files, {held}"
+    show(f"file      {arguments.input} ({held})")
     show(
         f"data      {dataset.n_samples} samples of {format_shape(dataset.feature_shape)}, "
         f"{dataset.data.dtype}, {format_bytes(dataset.data.nbytes)}"
     )
+    if dataset.sample_shape is not None:
+        show(f"samples   {_describe_samples(dataset, dataset.sample_shape)}")
     of = "moduli" if np.iscomplexobj(dataset.data) else "values"
     show(f"{of:<9} {values.smallest:.6g} to {values.largest:.6g}")
     show(f"missing   {values.n_nan} NaN, {values.n_infinite} infinite")
     show(f"labels    {_describe_labels(dataset)}")
-    if open_tensor_file(arguments.input) is None:
+    contents = open_tensor_file(arguments.input)
+    stored_shape = None
+    if contents is not None:
+        data = choose_tensor(arguments.input, contents, arguments.variable, _besides(arguments))
+        stored_shape = contents.arrays[data].shape
+    else:
         line = header_line(arguments.input, arguments.header)
         show(f"header    {'none: every line is a sample' if line is None else f'line {line}'}")
     for mode, size in enumerate(dataset.feature_shape):
@@ -80,7 +114,22 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     show()
     if values.n_nan or values.n_infinite:
         show("Fill or remove the NaN and infinite values first: select refuses them.")
-    show(f"try       {suggest_command(arguments, dataset)}")
+    open_axes = stored_shape if arguments.sample_axis is None else None
+    for guess in guess_meanings(dataset, open_axes):
+        show(f"{'meaning' if guess.known else 'guess':<9} {guess.meaning}")
+        show(f"try       {suggest_command(arguments, guess)}")
+
+
+def _besides(arguments: argparse.Namespace) -> set[str]:
+    """The arrays of the file that are something else than the data."""
+    return {name for name in (arguments.labels, arguments.mask) if name is not None}
+
+
+def _describe_samples(dataset: TensorDataset, shape: tuple[int, ...]) -> str:
+    stacked = f"stacked from {format_shape(shape)}" if len(shape) > 1 else f"{shape[0]} in the file"
+    if dataset.kept is None:
+        return stacked
+    return f"{stacked}; {math.prod(shape) - dataset.n_samples} left out"
 
 
 def _look_at_values(data: np.ndarray, console: Console) -> _Values:
@@ -126,21 +175,21 @@ def _print_orientations(dataset: TensorDataset, names: ModeNames) -> None:
         show(f"{title:<19}  {q:>10}  {p:>8}  {format_bytes(8 * p * q * q):>11}  {kept}")
 
 
-def suggest_command(arguments: argparse.Namespace, dataset: TensorDataset) -> str:
+def suggest_command(arguments: argparse.Namespace, guess: Guess) -> str:
     """A first command to try: it keeps a tenth of the features, at most 100."""
-    mode = dataset.feature_mode
-    total = math.prod(dataset.feature_shape) if mode is None else dataset.feature_shape[mode]
-    words = ["tensift", "select", str(arguments.input), "-k", str(max(1, min(100, total // 10)))]
-    if mode is not None:
-        words += ["--feature-mode", str(mode)]
-    for option in ("variable", "labels"):
-        if getattr(arguments, option) is not None:
-            words += [f"--{option}", getattr(arguments, option)]
-    if arguments.sample_axis is not None:
-        words += ["--sample-axis", str(arguments.sample_axis)]
-    if arguments.header is not None:
-        words.append("--header" if arguments.header else "--no-header")
-    for option in ("columns", "drop"):
-        if getattr(arguments, option) is not None:
-            words += [f"--{option}", ",".join(getattr(arguments, option))]
+    count = max(1, min(100, guess.n_features // 10))
+    words = ["tensift", "select", str(arguments.input), "-k", str(count)]
+    if guess.feature_mode is not None:
+        words += ["--feature-mode", str(guess.feature_mode)]
+    given: Mapping[str, Any] = read_arguments(arguments)
+    if guess.sample_axis is not None:
+        given = {**given, "sample_axis": guess.sample_axis}
+    for name, value in given.items():
+        option = name.replace("_", "-")
+        if name == "header":
+            words.append("--header" if value else "--no-header")
+            continue
+        text = ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+        # A value that begins with a dash would be taken for an option.
+        words += [f"--{option}={text}"] if text.startswith("-") else [f"--{option}", text]
     return shlex.join(words)

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tensift.cli._arguments import mode_or_none, names
+from tensift.cli._arguments import axes, mode_or_none, names, nodata_value
 from tensift.cli._console import Console
-from tensift.datasets import TensorDataset, read_tensor
+from tensift.datasets import TensorDataset, file_of_values, files_of_input, read_tensor
 
 __all__ = [
     "add_feature_mode",
     "add_input_arguments",
     "add_table_arguments",
+    "dataset_text",
     "describe_file",
     "feature_mode_of",
     "in_chunks",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 _FROM_FILE = object()
+_READING = ("variable", "labels", "sample_axis", "mask", "nodata", "drop_label")
 _CHUNK_BYTES = 2**25  # of samples in memory at once
 _HASHED_UP_TO = 2**30  # bytes; this takes a second or two
 
@@ -40,22 +42,38 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "input",
         metavar="INPUT",
         type=Path,
-        help=".npy, .npz, MATLAB .mat, HDF5, or a table (.csv, .tsv) with one row per sample",
+        help=".npy, .npz, MATLAB .mat, HDF5, a folder of pictures, TIFF, an ENVI scene (.hdr), or "
+        "a table (.csv, .tsv) with one row per sample",
     )
     group.add_argument(
         "--variable", metavar="NAME", help="which array to read, if the file holds several"
     )
     group.add_argument(
         "--sample-axis",
-        type=int,
-        metavar="AXIS",
-        help="the axis of the samples (default: the first; in MATLAB files the last)",
+        type=axes,
+        metavar="AXIS[,AXIS]",
+        help="the axis of the samples, by number or name; several are stacked: 0,1 makes every "
+        "pixel of a scene (row, column, band) a sample (default: the first; in MATLAB files the "
+        "last; the pixels of a TIFF or ENVI scene)",
     )
     group.add_argument(
         "--labels",
         metavar="NAME|FILE",
-        help="the array, column or file with class labels; they are never used to select",
+        help="the array, column or file with class labels, or FILE:NAME for an array of another "
+        "file; they are never used to select",
     )
+    group.add_argument(
+        "--mask", metavar="NAME|FILE",
+        help="the array or file that is 1 where a sample was measured; other samples are left out",
+    )  # fmt: skip
+    group.add_argument(
+        "--nodata", type=nodata_value, metavar="NUMBER",
+        help="leave out samples with this value, such as -9999 or nan (default: what a scene says)",
+    )  # fmt: skip
+    group.add_argument(
+        "--drop-label", metavar="LABEL",
+        help="leave out samples with this label, such as 0 for pixels without a class",
+    )  # fmt: skip
     add_table_arguments(group)
 
 
@@ -97,9 +115,16 @@ def feature_mode_of(arguments: argparse.Namespace, dataset: TensorDataset) -> in
 
 def read_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
     """The options of `read_tensor` that were given."""
-    options = {name: getattr(arguments, name) for name in ("variable", "labels", "sample_axis")}
+    options = {name: getattr(arguments, name) for name in _READING}
     given = {name: value for name, value in options.items() if value is not None}
     return given | table_arguments(arguments)
+
+
+def dataset_text(arguments: argparse.Namespace) -> str:
+    """The Python expression that reads the dataset."""
+    reading = [repr(str(arguments.input))]
+    reading += [f"{name}={value!r}" for name, value in read_arguments(arguments).items()]
+    return f"read_tensor({', '.join(reading)})"
 
 
 def read_input(arguments: argparse.Namespace) -> TensorDataset:
@@ -108,10 +133,12 @@ def read_input(arguments: argparse.Namespace) -> TensorDataset:
 
 
 def inputs_of(arguments: argparse.Namespace) -> list[Path]:
-    """The files that a command reads: samples, labels, matrices, constraints."""
-    files = [arguments.input]
-    if arguments.labels is not None and Path(arguments.labels).is_file():
-        files.append(Path(arguments.labels))
+    """The files that a command reads: samples, labels, masks, matrices, constraints."""
+    files = [arguments.input, *files_of_input(arguments.input)]
+    for beside in (arguments.labels, arguments.mask):
+        file = file_of_values(beside)
+        if file is not None:
+            files.append(file)
     files += [spec for spec in getattr(arguments, "basis", []) if isinstance(spec, Path)]
     constraints = getattr(arguments, "constraints", None)
     files += [] if constraints is None else [constraints]
@@ -128,10 +155,29 @@ def in_chunks(data: np.ndarray, console: Console) -> Iterator[np.ndarray]:
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """What identifies a file: its size, and its checksum unless it is very large."""
-    size = path.stat().st_size
-    checksum = None
-    if size <= _HASHED_UP_TO:
-        with open(path, "rb") as stream:
-            checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-    return {"path": str(path), "bytes": size, "sha256": checksum}
+    """What identifies an input: its size, and its checksum unless it is very large.
+
+    The checksum of several files is that of their checksums and names, in order.
+    """
+    files = files_of_input(path)
+    size = sum(file.stat().st_size for file in files)
+    checksums = [_checksum(file) for file in files] if size <= _HASHED_UP_TO else []
+    if files == [path]:
+        return {"path": str(path), "bytes": size, "sha256": next(iter(checksums), None)}
+    root = path if path.is_dir() else path.parent
+    lines = [
+        f"{checksum}  {file.relative_to(root).as_posix()}\n"
+        for checksum, file in zip(checksums, files, strict=False)
+    ]
+    together = hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+    return {
+        "path": str(path),
+        "files": len(files),
+        "bytes": size,
+        "sha256": together if checksums else None,
+    }
+
+
+def _checksum(file: Path) -> str:
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -19,7 +19,9 @@ def default_output(path: Path, ending: str) -> Path:
 
     Without the suffix, ``a.npy`` and ``a.csv`` would write to the same place.
     """
-    return Path(f"{path.name}-{ending}")
+    # A folder may be given as "." or "..".
+    name = path.resolve().name if path.name in ("", "..") else path.name
+    return Path(f"{name}-{ending}")
 
 
 def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path]) -> None:
@@ -27,21 +29,25 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path]) -> None:
 
     Links count as the file that they lead to.
     """
-    inputs = list(inputs)
+    known: dict[object, Path] = {}
+    for source in inputs:
+        for identity in _identities(source):
+            known.setdefault(identity, source)
     for target in targets:
-        for source in inputs:
-            if _is_same(target, source):
-                raise ValueError(
-                    f"cannot write {target}: this is the input {source}, which would be lost; "
-                    "choose another place"
-                )
+        found = next((known[one] for one in _identities(target) if one in known), None)
+        if found is not None:
+            raise ValueError(
+                f"cannot write {target}: this is the input {found}, which would be lost; "
+                "choose another place"
+            )
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except (OSError, ValueError):  # one of them does not exist yet
-        return os.path.realpath(one) == os.path.realpath(other)
+def _identities(path: Path) -> Iterator[object]:
+    """What a file is known by: its place without links, and its number on its disk."""
+    yield os.path.realpath(path)
+    with suppress(OSError, ValueError):  # it does not exist yet
+        found = os.stat(path)
+        yield (found.st_dev, found.st_ino)
 
 
 class OutputFolder:

@@ -11,13 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensift import STPCASelector
-from tensift.cli._arguments import count_or_share, names, non_negative, or_auto, positive_int
+from tensift.cli._arguments import (
+    axes,
+    count_or_share,
+    names,
+    non_negative,
+    or_auto,
+    positive_int,
+)
 from tensift.cli._console import Console, show
 from tensift.cli._figures import FORMATS, write_figure
 from tensift.cli._input import add_table_arguments, table_arguments
 from tensift.cli._options import add_option
 from tensift.cli._output import OutputFolder
-from tensift.datasets import available_memory
+from tensift.datasets import available_memory, files_of_input
 from tensift.plan import (
     Plan,
     as_bytes,
@@ -92,7 +99,7 @@ def _add_job_arguments(group: Any) -> None:
     )  # fmt: skip
     group.add_argument("--variable", metavar="NAME", help="which array of the file to use")
     group.add_argument(
-        "--sample-axis", type=int, metavar="AXIS", help="the axis of the file's samples"
+        "--sample-axis", type=axes, metavar="AXIS[,AXIS]", help="the axis of the file's samples"
     )
     add_table_arguments(group)
     group.add_argument(
@@ -253,7 +260,7 @@ def _outputs(arguments: argparse.Namespace) -> list[tuple[OutputFolder, str]]:
         places.append((arguments.figure.parent, (name,), name))
     if arguments.output is not None:
         places.append((arguments.output, _FILES, "plan.png"))
-    inputs = [] if arguments.file is None else [arguments.file]
+    inputs = [] if arguments.file is None else files_of_input(arguments.file)
     return [
         (OutputFolder(folder, names, overwrite=arguments.overwrite, inputs=inputs), figure)
         for folder, names, figure in places

@@ -20,7 +20,7 @@ from tensift.cli._constraints import (
     constraints_text,
     describe_constraints,
 )
-from tensift.cli._input import describe_file, read_arguments
+from tensift.cli._input import dataset_text, describe_file, read_arguments
 from tensift.datasets import TensorDataset
 from tensift.plotting import ModeNames
 from tensift.report import import_lines, option_texts
@@ -146,9 +146,7 @@ def reading_imports(arguments: argparse.Namespace) -> list[str]:
 
 def samples_text(arguments: argparse.Namespace) -> str:
     """The expression that reads the samples."""
-    reading = [repr(str(arguments.input))]
-    reading += [f"{name}={value!r}" for name, value in read_arguments(arguments).items()]
-    return f"read_tensor({', '.join(reading)}).data"
+    return f"{dataset_text(arguments)}.data"
 
 
 def known_texts(

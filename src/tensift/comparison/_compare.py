@@ -113,12 +113,12 @@ def compare_selectors(
     Notes
     -----
     For each half-sample, drawn without replacement, features are selected on one half of the
-    samples. `neighbours_kept`, `alignment`, the `reconstruction_error` (with the regression trained
-    on the first half) and the `redundancy` are measured on the other half. Means and standard
-    deviations are over half-samples. The ranks by neighbours kept and by alignment decide together
-    who is first. `selection_stability` compares the selections themselves. Time is the processor
-    time of one fit on all samples. Memory is the peak that NumPy and Python allocate in another
-    such fit. It does not include what compiled libraries allocate themselves.
+    samples. `neighbours_kept`, `neighbour_agreement`, the `reconstruction_error` (with the
+    regression trained on the first half) and the `redundancy` are measured on the other half. Means
+    and standard deviations are over half-samples. The ranks by the first two measures decide
+    together who is first. `selection_stability` compares the selections themselves. Time is the
+    processor time of one fit on all samples. Memory is the peak that NumPy and Python allocate in
+    another such fit. It does not include what compiled libraries allocate themselves.
 
     If a selector fails on the data, or exceeds `fit_limit`, its row says why.
 

@@ -44,9 +44,9 @@ class SelectorComparison:
         The rules that made these orders: the parameter ``selection`` of the methods.
     runs : dict of str to dict of str to ndarray
         By measure and method, the single values behind means and standard deviations:
-        ``"neighbours_kept"``, ``"alignment"``, ``"reconstruction_error"`` and ``"redundancy"`` of
-        every half-sample (NaN if the method failed there), ``"seconds"`` of every seed, and with
-        labels the metrics of every seed.
+        ``"neighbours_kept"``, ``"neighbour_agreement"``, ``"reconstruction_error"`` and
+        ``"redundancy"`` of every half-sample (NaN if the method failed there), ``"seconds"`` of
+        every seed, and with labels the metrics of every seed.
     stds : dict of str to dict of str to float
         By measure and method, the standard deviation.
     stability : dict of str to StabilityEstimate
@@ -112,7 +112,7 @@ class SelectorComparison:
     def share_better(self, method: str, than: str = RANDOM) -> float:
         """Return how often a method is better than another, as a share, or NaN.
 
-        Every half-sample counts twice: by neighbours kept and by alignment.
+        Every half-sample counts twice: by neighbours kept and by their agreement.
         """
         if method == than:
             return math.nan
@@ -127,7 +127,7 @@ class SelectorComparison:
         return float(np.mean(wins)) if wins else math.nan
 
     def ranks(self) -> dict[str, float]:
-        """Return the mean rank of each method by neighbours kept and alignment; 1 is first in both.
+        """Return the mean rank of each method by the two measures that decide; 1 is first in both.
 
         Methods that failed, and those that keep all features, have none.
         """
@@ -174,7 +174,7 @@ class SelectorComparison:
         """Return one dict per method with formatted text: values with standard deviations."""
         titles = {
             "neighbours_kept": "neighbours kept",
-            "alignment": "alignment",
+            "neighbour_agreement": "neighbours agree",
             "reconstruction_error": "missed",
             "redundancy": "redundancy",
             **{metric: metric for metric in LABELLED if metric in self.runs},
@@ -188,7 +188,7 @@ class SelectorComparison:
                 line["cost"] = "–" if cost is None else f"{cost:.4g}"
             for measure, title in titles.items():
                 line[title] = with_spread(row[measure], row[f"{measure}_std"])
-                if measure == "alignment":
+                if measure == "neighbour_agreement":
                     line["beats random"] = _percent(row["better_than_random"])
             line["stability"] = _interval(row)
             line["seconds"] = with_spread(row["seconds"], row["seconds_std"])
@@ -224,7 +224,7 @@ class SelectorComparison:
     def conclusions(self) -> list[str]:
         """Return what the measures without labels show, in sentences.
 
-        Neighbours kept and alignment decide together who is first.
+        Neighbours kept and their agreement decide together who is first.
         """
         return conclusions_of(self)
 

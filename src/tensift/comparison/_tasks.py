@@ -33,7 +33,7 @@ __all__ = [
 
 Result = dict[str, Any]
 LABELLED = ("acc", "nmi", "silhouette", "poc")
-LIKENESS = ("neighbours_kept", "alignment")  # the measures that decide the verdict
+LIKENESS = ("neighbours_kept", "neighbour_agreement")  # the measures that decide the verdict
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """What a comparison shows, in sentences: who is first, in what, and what is no better than chance.
 
-Neighbours kept and alignment decide together. One measure alone would favour the method that
+Neighbours kept and their agreement decide together. One measure alone would favour the method that
 optimises it: column subsets miss the least variance, whatever samples look like.
 """
 
@@ -54,7 +54,7 @@ def _who_is_first(found: SelectorComparison, ranks: dict[str, float]) -> str:
     first_in: dict[str, list[str]] = {best: []}
     for name, words in _firsts(found, list(ranks)):
         first_in.setdefault(name, []).append(words)
-    text = f"By neighbours kept and alignment together, {best} is first"
+    text = f"By neighbours kept and their agreement together, {best} is first"
     close = [name for name in ranks if found.share_better(best, name) < _CLEARLY]
     if close:
         shown = close if len(close) <= _NAMED else [f"{len(close)} others"]
@@ -71,7 +71,7 @@ def _firsts(found: SelectorComparison, names: Sequence[str]) -> list[tuple[str, 
     firsts = []
     for measure, words, sign in (
         ("neighbours_kept", "keeps the most neighbours", 1),
-        ("alignment", "aligns best", 1),
+        ("neighbour_agreement", "has the features on which neighbours agree most", 1),
         ("reconstruction_error", "misses the least variance", -1),
     ):
         name = _largest({name: sign * found.mean(measure, name) for name in names})

@@ -3,24 +3,30 @@
 from tensift.datasets._constraints_file import parse_feature, read_constraints
 from tensift.datasets._dataset import TensorDataset
 from tensift.datasets._digits import load_digits
-from tensift.datasets._paper import fetch_paper, list_paper
-from tensift.datasets._read import (
+from tensift.datasets._open import (
     check_readable,
     choose_tensor,
+    files_of_input,
     open_tensor_file,
-    read_tensor,
 )
+from tensift.datasets._paper import fetch_paper, list_paper
+from tensift.datasets._read import read_tensor, sample_axes_of
+from tensift.datasets._sample_axes import SampleAxis
 from tensift.datasets._sea_surface import make_sea_surface
+from tensift.datasets._side_values import file_of_values
 from tensift.datasets._stored import available_memory
 from tensift.datasets._synthetic import make_array, make_orbit
 from tensift.datasets._text_files import header_line
 
 __all__ = [
+    "SampleAxis",
     "TensorDataset",
     "available_memory",
     "check_readable",
     "choose_tensor",
     "fetch_paper",
+    "file_of_values",
+    "files_of_input",
     "header_line",
     "list_paper",
     "load_digits",
@@ -31,4 +37,5 @@ __all__ = [
     "parse_feature",
     "read_constraints",
     "read_tensor",
+    "sample_axes_of",
 ]

@@ -40,6 +40,11 @@ class TensorDataset:
         The names of the m feature modes.
     coords : dict of str to ndarray, optional
         The names along a mode, keyed by the mode's name in ``dims``.
+    sample_shape : tuple of int, optional
+        The shape of the axes that were stacked to make the samples: (rows, columns) if every pixel
+        of a scene is a sample. By default (n,).
+    kept : ndarray of int of shape (n,), optional
+        The flat places of the samples in `sample_shape`, if some were left out.
 
     Examples
     --------
@@ -53,6 +58,13 @@ class TensorDataset:
     (5, (2, 30))
     >>> series.coords["channel"][1]
     np.str_('right')
+
+    A scene of 2 x 2 pixels, one of which was not measured:
+
+    >>> scene = TensorDataset(np.ones((3, 50)), sample_shape=(2, 2), kept=[0, 1, 3])
+    >>> scene.unstack([7, 8, 9], fill_value=0)
+    array([[7, 8],
+           [0, 9]])
     """
 
     data: np.ndarray
@@ -62,6 +74,8 @@ class TensorDataset:
     informative: np.ndarray | None = None
     dims: tuple[str, ...] | None = None
     coords: dict[str, np.ndarray] | None = None
+    sample_shape: tuple[int, ...] | None = None
+    kept: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         data = as_array(self.data, "data")
@@ -86,6 +100,15 @@ class TensorDataset:
             self._set("dims", _checked_dims(self.dims, modes))
         if self.coords is not None:
             self._set("coords", _checked_coords(self.coords, self.dims, self.feature_shape))
+        if self.sample_shape is not None:
+            self._set("sample_shape", tuple(int(size) for size in self.sample_shape))
+        if self.kept is not None:
+            self._set("kept", _checked_kept(self.kept, self.sample_shape, len(data)))
+        elif self.sample_shape is not None and math.prod(self.sample_shape) != len(data):
+            raise ValueError(
+                f"sample_shape {self.sample_shape} does not fit {len(data)} samples; say in kept "
+                "which of them there are"
+            )
 
     def _set(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)
@@ -135,6 +158,34 @@ class TensorDataset:
         """The number of distinct labels, None without labels."""
         return None if self.labels is None else len(np.unique(self.labels))
 
+    def unstack(self, values: Any, fill_value: Any = np.nan) -> np.ndarray:
+        """Put values of the samples back into their places: a map of a scene, say.
+
+        Parameters
+        ----------
+        values : array-like of shape (n, ...)
+            One value for each sample, such as a label or a selected band.
+        fill_value : scalar, default=nan
+            What the places of samples get that were left out.
+
+        Returns
+        -------
+        ndarray of shape (*sample_shape, ...)
+        """
+        values = np.asarray(values)
+        if values.shape[:1] != (self.n_samples,):
+            raise ValueError(
+                f"values must hold one entry for each of the {self.n_samples} samples; got shape "
+                f"{values.shape}"
+            )
+        shape = self.sample_shape or (self.n_samples,)
+        if self.kept is None:
+            return values.reshape(*shape, *values.shape[1:])
+        dtype = np.result_type(values, np.asarray(fill_value))
+        full = np.full((math.prod(shape), *values.shape[1:]), fill_value, dtype)
+        full[self.kept] = values
+        return full.reshape(*shape, *values.shape[1:])
+
     def __repr__(self) -> str:
         classes = "no labels" if self.labels is None else f"{self.n_classes} classes"
         mode = "" if self.feature_mode is None else f", feature_mode={self.feature_mode}"
@@ -182,3 +233,19 @@ def _checked_coords(
             )
         checked[dim] = values
     return checked
+
+
+def _checked_kept(kept: Any, shape: tuple[int, ...] | None, n_samples: int) -> np.ndarray:
+    if shape is None:
+        raise ValueError("kept says where samples are in sample_shape; give that too")
+    places = np.asarray(kept)
+    size = math.prod(shape)
+    if places.shape != (n_samples,) or places.dtype.kind not in "iu":
+        raise ValueError(
+            f"kept must hold one place for each of the {n_samples} samples; got "
+            f"{places.dtype} of shape {places.shape}"
+        )
+    outside = np.any((places < 0) | (places >= size))
+    if outside or len(np.unique(places)) < n_samples:
+        raise ValueError(f"kept must hold different places in 0..{size - 1}")
+    return places.astype(np.intp)

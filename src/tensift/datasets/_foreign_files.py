@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["describe_folder", "refuse_foreign"]
+__all__ = ["is_zarr_store", "refuse_foreign"]
 
 _STACK = (
-    "one picture is not a data set; stack pictures of the same size to an array (n, height, width) "
-    "and save it with numpy.save"
+    "one picture is not a data set; put pictures of the same size into a folder and name the folder"
 )
 _AS_CSV = "save the table as CSV"
 _UNPACK = "unpack it first"
@@ -17,8 +16,6 @@ _PARTS = {
     b"\x89PNG\r\n\x1a\n": ("a PNG picture", _STACK),
     b"\xff\xd8\xff": ("a JPEG picture", _STACK),
     b"GIF8": ("a GIF picture", _STACK),
-    b"II*\x00": ("a TIFF picture", _STACK),
-    b"MM\x00*": ("a TIFF picture", _STACK),
     b"RIFF": ("a WebP picture or a sound or film", "save its numbers with numpy.save"),
     b"%PDF": ("a PDF document", _AS_CSV),
     b"\xd0\xcf\x11\xe0": ("an old Excel or Word file", _AS_CSV),
@@ -56,11 +53,6 @@ def refuse_foreign(path: Path, head: bytes, members: tuple[str, ...] = ()) -> No
         raise ValueError(f"{path}: {what}; {advice}")
 
 
-def describe_folder(path: Path) -> str:
-    """Say what a folder may be, and what to do with it."""
-    if any((path / name).exists() for name in _OF_ZARR):
-        return "a folder, a Zarr store; open it with zarr in Python and pass the array itself"
-    return (
-        "a folder, not a file; name one file with all samples, such as an array saved with "
-        "numpy.save"
-    )
+def is_zarr_store(folder: Path) -> bool:
+    """Whether a folder is a Zarr store."""
+    return any((folder / name).exists() for name in _OF_ZARR)

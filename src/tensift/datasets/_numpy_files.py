@@ -9,12 +9,11 @@ from typing import IO
 import numpy as np
 
 from tensift.datasets._foreign_files import refuse_foreign
-from tensift.datasets._stored import Contents, StoredArray, damaged_file
+from tensift.datasets._stored import MAP_FROM_BYTES, Contents, StoredArray, damaged_file
 
 __all__ = ["open_npy", "open_npz"]
 
-# An .npy file of at least this size is memory-mapped, not read.
-_MAP_FROM_BYTES = 64 * 2**20
+_MAP_FROM_BYTES = MAP_FROM_BYTES
 
 
 def open_npy(path: Path) -> Contents:

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tensift.datasets._axis_names import default_sample_axes, feature_names, names_of_axes
 from tensift.datasets._dataset import TensorDataset
-from tensift.datasets._foreign_files import describe_folder, refuse_foreign
-from tensift.datasets._hdf5_files import open_hdf5
-from tensift.datasets._matlab_files import open_mat5
-from tensift.datasets._numpy_files import open_npy, open_npz
+from tensift.datasets._open import (
+    LABEL_NAMES,
+    check_readable,
+    choose_tensor,
+    is_label_name,
+    open_tensor_file,
+)
+from tensift.datasets._sample_axes import (
+    SampleAxis,
+    along_samples,
+    as_mask,
+    measured_samples,
+    resolve_sample_axes,
+    stack_samples,
+    take_samples,
+)
+from tensift.datasets._side_values import file_of_values, find_values, load_side_array
 from tensift.datasets._stored import Contents, StoredArray, require_memory
-from tensift.datasets._text_files import read_label_list, read_table
+from tensift.datasets._text_files import read_table
 
-__all__ = ["read_tensor"]
-
-_DATA_NAMES = ("data", "X")
-_LABEL_NAMES = ("labels", "label", "y")
-# These names have another meaning, so they are never the data.
-_OTHER_NAMES = ("dims", "informative", "feature_mode", "DiscFea", "tensor_size", "tensor_based")
-_BINARY_SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
+__all__ = ["read_tensor", "sample_axes_of"]
 
 
 def read_tensor(
@@ -31,7 +40,10 @@ def read_tensor(
     *,
     variable: str | None = None,
     labels: Any = None,
-    sample_axis: int | None = None,
+    sample_axis: SampleAxis | None = None,
+    mask: Any = None,
+    nodata: float | None = None,
+    drop_label: Any = None,
     header: bool | None = None,
     columns: Sequence[str | int] | None = None,
     drop: Sequence[str | int] | None = None,
@@ -44,28 +56,48 @@ def read_tensor(
     Parameters
     ----------
     path : str or path
-        The file:
+        The file, or a folder of pictures:
 
         - ``.npy``: one array. A large one is memory-mapped, read-only.
-        - ``.npz``: the tensor as ``data``, ``X`` or the only array with two or more axes.
-          Optional arrays: ``labels`` (or ``label``, ``y``), ``dims`` (the m names of the
-          feature modes), ``coords_<dim>`` (the names along the mode ``<dim>``),
-          ``informative`` (flat C-order feature indices) and ``feature_mode`` (an integer).
-        - MATLAB ``.mat``, also version 7.3 (which needs h5py): tensor and labels have the same
-          names as in ``.npz``. The paper's ``tensor_type`` ("slice-wise" sets
-          ``feature_mode=0``) and ``DiscFea`` (the informative features, counted from 1 down the
-          columns) are read too.
+        - ``.npz``: the tensor as ``data``, ``X``, ``x`` or the only array with two or more axes.
+          The names of other arrays are below.
+        - MATLAB ``.mat``, also version 7.3 (which needs h5py): the same names as in ``.npz``,
+          without ``dims``. The paper's ``tensor_type`` ("slice-wise" sets ``feature_mode=0``) and
+          ``DiscFea`` (the informative features, counted from 1 down the columns) are read too.
         - HDF5 (needs h5py): all names are the same as in ``.npz``.
         - ``.csv``, ``.tsv`` and other delimited text: one row per sample, one column per
           feature. The first line may name the columns.
+        - A folder of PNG, JPEG, TIFF or BMP pictures of the same size and mode (needs Pillow), in
+          the order of their names: samples of shape (row, column), or (row, column, channel) in
+          colour. If the folder has no pictures but subfolders have, these are the labels.
+        - TIFF (needs tifffile): several pages are samples. One page with map coordinates, or with
+          many bands, is a scene of shape (row, column, band).
+        - ENVI: the header ``.hdr`` or the numbers beside it, a scene of shape (row, column, band).
+          A large one is memory-mapped. Wavelengths or names of bands become coordinates.
+
+        Every pixel of a scene is a sample by default, with its bands as features.
     variable : str, optional
         The array to read, if the file contains several.
     labels : str, path or array-like of shape (n,), optional
-        The labels, the name of their array or column, or a file with them (``.npy``, or text
-        with one label per line). By default the array or column ``labels``, ``label`` or ``y``.
-    sample_axis : int, optional
+        The labels, the name of their array or column, or a file with them (``.npy``, text with
+        one label per line, or any file with one array). ``FILE:NAME`` names an array of a file
+        that has several. By default the array or column ``labels``, ``label`` or ``y``, or the
+        array ``target``, ``targets``, ``gt``, ``ground_truth`` or one that ends in ``_gt``. Labels
+        of pixels may have the shape of the scene.
+    sample_axis : int, str or sequence of these, optional
         The axis of the samples in the stored array. By default the first; in MATLAB files the
-        last, as in the paper's files.
+        last, as in the paper's files. Several axes are stacked in the given order: with
+        ``(0, 1)``, every pixel of an array (rows, columns, bands) is a sample. Axes may be given
+        by name if the file names them, also as one text: ``"row,column"``.
+    mask : str, path or array-like of bool, optional
+        True where a sample was measured; the other samples are left out. For pixels, an array of
+        the shape of the scene. It may be given like `labels`. By default the mask that a TIFF
+        scene holds, if it does.
+    nodata : float, optional
+        Samples with this value anywhere are left out. By default the value that a scene declares
+        (``data ignore value`` in ENVI, ``GDAL_NODATA`` in TIFF). NaN is a value here too.
+    drop_label : optional
+        Samples with this label are left out, such as 0 for the unlabelled pixels of a scene.
     header : bool, optional
         Tables only: whether the first line names the columns. By default its cells are compared
         with the columns below; an unclear case is an error.
@@ -76,7 +108,8 @@ def read_tensor(
     Returns
     -------
     TensorDataset
-        The tensor with samples first, named after the file.
+        The tensor with samples first, named after the file. Its ``sample_shape`` and ``kept``
+        remember where stacked samples come from; ``unstack`` makes maps of their values.
 
     Raises
     ------
@@ -85,13 +118,29 @@ def read_tensor(
     ValueError
         If the file is damaged, or does not contain such a tensor.
     ImportError
-        If an HDF5 file is read without h5py.
+        If a package is missing that this format needs.
 
     Notes
     -----
-    Only the given file is read. HDF5 arrays that keep their values in other files, links to other
-    files, and virtual datasets with sources outside the file are refused, and so are arrays with
-    missing values (``_FillValue``) or packed ones (``scale_factor``), as NetCDF has them.
+    Arrays in ``.npz`` and HDF5 files have these names. All but the data are optional:
+
+    - ``labels`` (also ``label``, ``y``, ``target``): one label for each sample;
+    - ``dims``: the names of the m feature modes, or of all axes;
+    - ``coords_<dim>``: the names along the mode ``<dim>``;
+    - ``channels`` (also ``ch_names``, ``channel_names``): the names along the mode of that length,
+      which is then called channel;
+    - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``): the same for a mode called
+      band;
+    - ``times`` (also ``time``): the same for a mode called time;
+    - ``sfreq`` (also ``fs``, ``sampling_rate``, ``srate``): samples per second, which give the
+      times along the mode called time, or else along the last mode;
+    - ``informative``: flat C-order indices of the informative features;
+    - ``feature_mode``: the mode whose indices are the features.
+
+    Only the given file or folder is read, and the numbers beside a header of ENVI. HDF5 arrays
+    that keep their values in other files, links to other files, and virtual datasets with sources
+    outside the file are refused, and so are arrays with missing values (``_FillValue``) or packed
+    ones (``scale_factor``), as NetCDF has them. In folders, links that lead out are refused.
 
     Examples
     --------
@@ -107,31 +156,45 @@ def read_tensor(
     TensorDataset('recording', 6 samples of shape (2, 50), 2 classes, feature_mode=0)
     >>> recording.dims
     ('channel', 'time')
+
+    A scene of 4 x 5 pixels in 30 bands, whose pixels are the samples:
+
+    >>> path = os.path.join(folder.name, "scene.npz")
+    >>> np.savez(path, data=np.zeros((4, 5, 30)), wavelengths=np.linspace(400, 980, 30))
+    >>> scene = read_tensor(path, sample_axis=(0, 1))
+    >>> scene
+    TensorDataset('scene', 20 samples of shape (30,), no labels)
+    >>> scene.dims, scene.sample_shape
+    (('band',), (4, 5))
     >>> folder.cleanup()
     """
     path = Path(path)
     contents = open_tensor_file(path)
     options = {"header": header, "columns": columns, "drop": drop}
     given = {name: value for name, value in options.items() if value is not None}
+    samples = _Samples(labels, mask, nodata, drop_label)
     if contents is None:
-        return _read_text_tensor(path, variable, labels, sample_axis, given)
+        return _read_text_tensor(path, variable, sample_axis, samples, given)
     if given:
         raise ValueError(
             f"{path}: {next(iter(given))} is for tables in text files; this is {contents.format}"
         )
 
-    name = choose_tensor(path, contents, variable)
-    tensor = _load(path, name, contents.arrays[name])
-    default_axis = -1 if contents.from_matlab else 0
-    data = _samples_first(path, tensor, default_axis if sample_axis is None else sample_axis)
-    label_values = _find_labels(path, contents, labels, name)
-    _check_label_count(path, label_values, tensor, data)
+    besides = {name for name in (labels, mask) if isinstance(name, str)}
+    name = choose_tensor(path, contents, variable, besides)
+    stored = contents.arrays[name]
+    axes = sample_axes_of(path, contents, stored, sample_axis)
+    data = stack_samples(path, _load(path, name, stored), axes)
     feature_mode = _read_feature_mode(path, contents)
-    dims, coords = _read_names(path, contents)
-    return _named_after(
+    dims, coords = feature_names(path, contents, stored, axes, sample_axis is not None)
+    return samples.of(
         path,
+        contents,
         data,
-        labels=label_values,
+        stored.shape,
+        axes,
+        name=name,
+        nodata=stored.nodata,
         feature_mode=feature_mode,
         informative=_read_informative(path, contents, data.shape[1:], feature_mode),
         dims=dims,
@@ -139,104 +202,150 @@ def read_tensor(
     )
 
 
-def open_tensor_file(path: Path) -> Contents | None:
-    """List the arrays of a binary file; None for text. The first bytes decide, not the suffix."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path}: {describe_folder(path)}")
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file")
-    if not path.is_file():
-        raise OSError(f"{path}: not a regular file")
-    with open(path, "rb") as stream:
-        head = stream.read(1024)
-    if not head:
-        raise ValueError(f"{path}: the file is empty")
-    if head.startswith(b"\x93NUMPY"):
-        return open_npy(path)
-    if head.startswith(b"PK"):
-        return open_npz(path)
-    if head.startswith(b"MATLAB 5.0"):
-        return open_mat5(path)
-    if b"\x89HDF\r\n\x1a\n" in (head[:8], head[512:520]) or head.startswith(b"MATLAB 7.3"):
-        return open_hdf5(path, from_matlab=head.startswith(b"MATLAB 7.3"))
-    refuse_foreign(path, head)
-    suffix = path.suffix.lower()
-    if b"\x00" in head or suffix in _BINARY_SUFFIXES:
+def sample_axes_of(
+    path: Path, contents: Contents, stored: StoredArray, sample_axis: SampleAxis | None
+) -> tuple[int, ...]:
+    """Return the axes of the samples in a stored array, counted from 0.
+
+    `sample_axis` is what the user says, None for what the file says, or its format.
+    """
+    names = names_of_axes(path, contents, stored)
+    if sample_axis is not None:
+        return resolve_sample_axes(path, stored.shape, sample_axis, names)
+    if stored.axes and stored.sample_axes is None:
         raise ValueError(
-            f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5 or delimited text)"
+            f"{path}: one picture is not a data set; put pictures of the same size into a folder "
+            "and name the folder, or make every pixel a sample with sample_axis=(0, 1) "
+            "(--sample-axis 0,1)"
         )
-    return None
+    return default_sample_axes(contents, stored, names)
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """What the user says about samples: their labels, and which are left out."""
+
+    labels: Any
+    mask: Any
+    nodata: float | None
+    drop_label: Any
+
+    def of(
+        self,
+        path: Path,
+        contents: Contents | None,
+        data: np.ndarray,
+        shape: tuple[int, ...],
+        axes: tuple[int, ...],
+        *,
+        name: str = "",
+        nodata: float | None = None,
+        labels: np.ndarray | None = None,
+        **known: Any,
+    ) -> TensorDataset:
+        """Make the dataset: `data` was stacked from `axes` of an array of this shape."""
+        if labels is None:
+            labels = self._find_labels(path, contents, name)
+        if labels is not None:
+            labels = along_samples(path, "labels", labels, shape, axes)
+        whole = self._whole(path, contents, data, shape, axes, nodata)
+        if self.drop_label is not None:
+            if labels is None:
+                raise ValueError(
+                    f"{path}: drop_label={self.drop_label!r} needs labels; the file has none"
+                )
+            whole &= ~_equal_to(labels, self.drop_label)
+        sizes = tuple(shape[axis] for axis in axes)
+        if not whole.all():
+            kept = np.flatnonzero(whole)
+            if not kept.size:
+                raise ValueError(
+                    f"{path}: no sample is left; every one lacks a value, or is left out by mask, "
+                    "nodata or drop_label"
+                )
+            data = take_samples(path, data, kept)
+            labels = None if labels is None else labels[kept]
+            known |= {"sample_shape": sizes, "kept": kept}
+        elif len(axes) > 1:
+            known["sample_shape"] = sizes
+        return _named_after(path, data, labels=labels, **known)
+
+    def _find_labels(self, path: Path, contents: Contents | None, tensor: str) -> np.ndarray | None:
+        if self.labels is None and contents is not None:
+            names = [*LABEL_NAMES, *filter(is_label_name, contents.arrays)]
+            found = next((n for n in names if n in contents.arrays and n != tensor), None)
+            return None if found is None else load_side_array(path, found, contents.arrays[found])
+        return find_values(path, contents, self.labels, "labels")
+
+    def _whole(
+        self,
+        path: Path,
+        contents: Contents | None,
+        data: np.ndarray,
+        shape: tuple[int, ...],
+        axes: tuple[int, ...],
+        nodata: float | None,
+    ) -> np.ndarray:
+        """Return True for the samples that were measured."""
+        whole = np.ones(len(data), dtype=bool)
+        given = self.mask
+        if given is None and contents is not None and contents.mask in contents.arrays:
+            given = contents.mask if len(axes) > 1 else None
+        mask = find_values(path, contents, given, "mask")
+        if mask is not None:
+            whole &= along_samples(path, "mask values", as_mask(path, mask), shape, axes)
+        value = nodata if self.nodata is None else self.nodata
+        if value is None:
+            return whole
+        measured = measured_samples(data, float(value))
+        if self.nodata is None and len(axes) == 1 and not measured[whole].all():
+            count = int(np.count_nonzero(~measured[whole]))
+            raise ValueError(
+                f"{path}: {count} samples have values that were not measured (nodata = "
+                f"{value:g}); fill them first, or leave such samples out with nodata={value:g} "
+                f"(--nodata={value:g})"
+            )
+        return whole & measured
+
+
+def _equal_to(labels: np.ndarray, one: Any) -> np.ndarray:
+    """Where labels are this one; on the command line all labels are text."""
+    if labels.dtype.kind not in "biuf":
+        return labels.astype(str) == str(one)
+    try:
+        return np.asarray(labels == float(one))
+    except (TypeError, ValueError):
+        return np.zeros(len(labels), dtype=bool)
 
 
 def _read_text_tensor(
     path: Path,
     variable: str | None,
-    labels: Any,
-    sample_axis: int | None,
+    sample_axis: SampleAxis | None,
+    samples: _Samples,
     options: dict[str, Any],
 ) -> TensorDataset:
     if variable is not None:
         raise ValueError(f"{path}: variable={variable!r} was given, but a text file is one table")
-    from_file = _is_label_file(labels)
-    column = labels if isinstance(labels, str) and not from_file else None
+    labels = samples.labels
+    column = labels if isinstance(labels, str) and file_of_values(labels) is None else None
     # If the labels come from elsewhere, a column called "label" is a feature.
-    names_to_try = _LABEL_NAMES if labels is None else ()
+    names_to_try = LABEL_NAMES if labels is None else ()
     read = read_table(path, column, names_to_try, **options)
-    table, names, label_values = read.data, read.names, read.labels
-    if labels is not None and column is None:
-        label_values = _read_label_file(Path(labels)) if from_file else np.asarray(labels)
-    data = _samples_first(path, table, 0 if sample_axis is None else sample_axis)
-    _check_label_count(path, label_values, table, data)
-    by_column = names is not None and data.shape == table.shape and data.shape[1] == len(names)
-    return _named_after(
+    table, names = read.data, read.names
+    axes = resolve_sample_axes(path, table.shape, 0 if sample_axis is None else sample_axis)
+    data = stack_samples(path, table, axes)
+    by_column = names is not None and axes == (0,)
+    return samples.of(
         path,
+        None,
         data,
-        labels=label_values,
+        table.shape,
+        axes,
+        labels=read.labels,
         dims=("column",) if by_column else None,
         coords={"column": names} if by_column else None,
     )
-
-
-def choose_tensor(path: Path, contents: Contents, variable: str | None) -> str:
-    """Return the name of the array to read: `variable`, or the only one that can be the tensor."""
-    arrays = contents.arrays
-    if variable is not None:
-        if variable not in arrays:
-            held = ", ".join(sorted(arrays)) or "nothing"
-            raise ValueError(f"{path}: no array {variable!r}; the file holds {held}")
-        return variable
-    for name in _DATA_NAMES:
-        if name in arrays:
-            return name
-    candidates = [
-        name
-        for name, stored in arrays.items()
-        if name not in _LABEL_NAMES + _OTHER_NAMES
-        and not name.startswith("coords_")
-        and stored.is_numeric
-        and sum(size != 1 for size in stored.shape) >= (2 if contents.from_matlab else 0)
-    ]
-    # If there is a tensor, vectors are something else.
-    tensors = [name for name in candidates if len(arrays[name].shape) > 1] or candidates
-    if len(tensors) == 1:
-        return tensors[0]
-    if not tensors:
-        for name, stored in arrays.items():
-            if stored.refusal:
-                check_readable(path, name, stored)
-        held = ", ".join(f"{name} ({stored.kind})" for name, stored in arrays.items())
-        raise ValueError(f"{path}: no array of numbers; the file holds {held or 'nothing'}")
-    shapes = ", ".join(f"{name} {arrays[name].shape}" for name in tensors)
-    raise ValueError(f"{path}: the file has several arrays, choose one with variable=: {shapes}")
-
-
-def check_readable(path: Path, name: str, stored: StoredArray) -> None:
-    """Raise ValueError if an array must not be loaded, or does not contain numbers."""
-    if stored.refusal:
-        raise ValueError(f"{path}: {name!r} {stored.refusal}")
-    if not stored.is_numeric:
-        kind = stored.kind if stored.dtype is None else f"array of {stored.dtype}"
-        raise ValueError(f"{path}: {name!r} is not an array of numbers but a {kind}")
 
 
 def _load(path: Path, name: str, stored: StoredArray) -> np.ndarray:
@@ -257,83 +366,13 @@ def _load(path: Path, name: str, stored: StoredArray) -> np.ndarray:
     return stored.load()
 
 
-def _samples_first(path: Path, tensor: np.ndarray, axis: int) -> np.ndarray:
-    if tensor.size == 0:
-        raise ValueError(f"{path}: no samples (shape {tensor.shape})")
-    if not -tensor.ndim <= axis < tensor.ndim:
-        raise ValueError(
-            f"{path}: sample_axis={axis} is out of range for an array of shape {tensor.shape}"
-        )
-    first = np.moveaxis(tensor, axis, 0)
-    return first if isinstance(first, np.memmap) else np.ascontiguousarray(first)
-
-
-def _find_labels(
-    path: Path, contents: Contents, labels: Any, tensor_name: str
-) -> np.ndarray | None:
-    arrays = contents.arrays
-    if labels is None:
-        name = next((n for n in _LABEL_NAMES if n in arrays and n != tensor_name), None)
-    elif isinstance(labels, str) and labels in arrays:
-        name = labels
-    elif _is_label_file(labels):
-        return _read_label_file(Path(labels))
-    elif isinstance(labels, str):
-        raise ValueError(
-            f"{path}: labels={labels!r} is neither an array in the file nor a file of labels"
-        )
-    else:
-        return np.asarray(labels)
-    return None if name is None else _load_side_array(path, name, arrays[name]).ravel()
-
-
-def _load_side_array(path: Path, name: str, stored: StoredArray) -> np.ndarray:
-    """Load an array other than the tensor: numbers or text, never objects."""
-    if stored.refusal:
-        raise ValueError(f"{path}: {name!r} {stored.refusal}")
-    if stored.dtype is None or stored.dtype.hasobject:
-        raise ValueError(
-            f"{path}: {name!r} is neither numbers nor text; pass the labels as labels="
-        )
-    require_memory(path, name, stored)
-    return stored.load()
-
-
-def _is_label_file(labels: Any) -> bool:
-    return isinstance(labels, (str, os.PathLike)) and Path(labels).is_file()
-
-
-def _read_label_file(path: Path) -> np.ndarray:
-    contents = open_tensor_file(path)
-    if contents is None:
-        return read_label_list(path)
-    if len(contents.arrays) != 1:
-        raise ValueError(
-            f"{path}: a file of labels must contain one array; this one has {len(contents.arrays)}"
-        )
-    ((name, stored),) = contents.arrays.items()
-    return _load_side_array(path, name, stored).ravel()
-
-
-def _check_label_count(
-    path: Path, labels: np.ndarray | None, stored: np.ndarray, data: np.ndarray
-) -> None:
-    if labels is None or labels.shape == (len(data),):
-        return
-    axes = [axis for axis, size in enumerate(stored.shape) if size == labels.size]
-    hint = f"; pass sample_axis={axes[0]} if that is the axis of the samples" if axes else ""
-    raise ValueError(
-        f"{path}: {labels.size} labels for {len(data)} samples (stored shape {stored.shape}){hint}"
-    )
-
-
 def _read_feature_mode(path: Path, contents: Contents) -> int | None:
     if contents.tensor_type is not None:
         return 0 if contents.tensor_type == "slice-wise" else None
     stored = contents.arrays.get("feature_mode")
     if stored is None:
         return None
-    value = _load_side_array(path, "feature_mode", stored)
+    value = load_side_array(path, "feature_mode", stored)
     if value.size != 1 or value.dtype.kind not in "iu":
         raise ValueError(f"{path}: feature_mode must be one integer")
     return int(value.ravel()[0])
@@ -345,7 +384,7 @@ def _read_informative(
     name = "DiscFea" if contents.from_matlab else "informative"
     if name not in contents.arrays:
         return None
-    indices = _load_side_array(path, name, contents.arrays[name]).ravel()
+    indices = load_side_array(path, name, contents.arrays[name]).ravel()
     if not contents.from_matlab:
         return indices
     indices = indices.astype(np.intp) - 1
@@ -355,26 +394,6 @@ def _read_informative(
         return np.ravel_multi_index(np.unravel_index(indices, shape, order="F"), shape)
     except ValueError:
         raise ValueError(f"{path}: DiscFea contains a feature outside the shape {shape}") from None
-
-
-def _read_names(
-    path: Path, contents: Contents
-) -> tuple[list[str] | None, dict[str, np.ndarray] | None]:
-    arrays = contents.arrays
-    # In other files "dims" may be anything, most often a list of sizes.
-    if "dims" not in arrays or contents.from_matlab or arrays["dims"].is_numeric:
-        return None, None
-    dims = [_decoded(dim) for dim in _load_side_array(path, "dims", arrays["dims"]).ravel()]
-    coords = {
-        dim: _load_side_array(path, f"coords_{dim}", arrays[f"coords_{dim}"])
-        for dim in dims
-        if f"coords_{dim}" in arrays
-    }
-    return dims, coords or None
-
-
-def _decoded(text: Any) -> str:
-    return text.decode() if isinstance(text, bytes) else str(text)
 
 
 def _named_after(path: Path, data: np.ndarray, **known: Any) -> TensorDataset:

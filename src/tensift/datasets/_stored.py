@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,15 +16,19 @@ from pathlib import Path
 import numpy as np
 
 __all__ = [
+    "MAP_FROM_BYTES",
     "Contents",
     "RefusedFile",
     "StoredArray",
     "available_memory",
+    "collected_log",
     "damaged_file",
     "require_memory",
 ]
 
 
+# Numbers of at least this size are memory-mapped, not read.
+MAP_FROM_BYTES = 64 * 2**20
 # The memory of this control group: its folder, and the files of its limit and of what is used.
 _CONTROL_GROUPS = (
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
@@ -41,6 +47,9 @@ class StoredArray:
     ``dtype`` is None if the entry is not a plain array; ``kind`` then says what it is. ``mapped``
     means that it is loaded as a memory map, so its size does not matter. ``refusal`` says why the
     array must not be loaded, if so.
+
+    Some formats say more: the names of all axes, the axes that count the samples, the names along
+    an axis by its name, and the value of what was not measured.
     """
 
     shape: tuple[int, ...]
@@ -49,6 +58,10 @@ class StoredArray:
     kind: str = "array"
     mapped: bool = False
     refusal: str = ""
+    axes: tuple[str, ...] = ()
+    sample_axes: tuple[int, ...] | None = None
+    coords: dict[str, np.ndarray] = field(default_factory=dict)
+    nodata: float | None = None
 
     @property
     def is_numeric(self) -> bool:
@@ -67,13 +80,14 @@ class Contents:
 
     ``from_matlab`` means that samples are last, labels are a column (MATLAB has no vectors), and
     features are counted from 1 down the columns. ``tensor_type`` is the paper's variable of that
-    name, if it can be read.
+    name, if it can be read. ``mask`` is the array that says which pixels were measured.
     """
 
     format: str
     arrays: dict[str, StoredArray] = field(default_factory=dict)
     from_matlab: bool = False
     tensor_type: str | None = None
+    mask: str | None = None
 
 
 @contextmanager
@@ -94,6 +108,27 @@ def damaged_file(path: Path, format: str) -> Iterator[None]:
         lines = str(error).splitlines()
         reason = lines[0] if lines and lines[0] else type(error).__name__
         raise ValueError(f"{path}: damaged or truncated {format} file ({reason})") from error
+
+
+@contextmanager
+def collected_log(name: str) -> Iterator[list[str]]:
+    """Collect what a library logs in this thread as wrong, instead of letting it be printed."""
+    problems: list[str] = []
+    thread = threading.get_ident()
+
+    def keep(record: logging.LogRecord) -> bool:
+        if record.thread != thread:
+            return True
+        if record.levelno >= logging.WARNING:
+            problems.append(record.getMessage())
+        return False
+
+    logger = logging.getLogger(name)
+    logger.addFilter(keep)
+    try:
+        yield problems
+    finally:
+        logger.removeFilter(keep)
 
 
 def require_memory(path: Path, name: str, stored: StoredArray) -> None:

@@ -8,6 +8,7 @@ from tensift.metrics._clustering import clustering_accuracy, normalized_mutual_i
 from tensift.metrics._evaluate import SelectionEvaluation, evaluate_selection
 from tensift.metrics._features import count_features
 from tensift.metrics._judge import Judge, SelectionJudgement, judge_selections, mean_ranks
+from tensift.metrics._neighbour_agreement import neighbour_agreement
 from tensift.metrics._neighbours import neighbours_kept
 from tensift.metrics._reconstruction import Reconstruction, reconstruction_error
 from tensift.metrics._redundancy import redundancy
@@ -29,6 +30,7 @@ __all__ = [
     "evaluate_selection",
     "judge_selections",
     "mean_ranks",
+    "neighbour_agreement",
     "neighbours_kept",
     "normalized_mutual_information",
     "proportion_correct",

@@ -1,4 +1,4 @@
-"""Choose among selections without labels: by neighbours kept and alignment together."""
+"""Choose among selections without labels: by neighbours kept and their agreement together."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from tensift.metrics._alignment import Alignment
+from tensift.metrics._neighbour_agreement import NeighbourAgreement
 from tensift.metrics._neighbours import NEIGHBOURS, Neighbourhoods
 from tensift.metrics._whitened import Likeness
 
@@ -22,7 +23,7 @@ class SelectionJudgement:
 
     Attributes
     ----------
-    neighbours_kept, alignment : ndarray of shape (n_selections,)
+    neighbours_kept, neighbour_agreement : ndarray of shape (n_selections,)
         The measures of each selection; larger is better.
 
     Examples
@@ -37,17 +38,17 @@ class SelectionJudgement:
     """
 
     neighbours_kept: np.ndarray
-    alignment: np.ndarray
+    neighbour_agreement: np.ndarray
 
     @property
     def ranks(self) -> np.ndarray:
         """The mean of both ranks of each selection; 1 is first in both measures."""
-        return mean_ranks(self.neighbours_kept, self.alignment)
+        return mean_ranks(self.neighbours_kept, self.neighbour_agreement)
 
     @property
     def best(self) -> int:
         """The selection with the least mean rank; if several have it, that of larger values."""
-        ranks, values = self.ranks, self.neighbours_kept + self.alignment
+        ranks, values = self.ranks, self.neighbours_kept + self.neighbour_agreement
         return min(range(len(ranks)), key=lambda place: (ranks[place], -values[place]))
 
 
@@ -56,8 +57,9 @@ def judge_selections(
 ) -> SelectionJudgement:
     """Judge which of several selections keeps samples most recognisable, without labels.
 
-    Two measures decide together: `neighbours_kept` and `alignment`. Each ranks the selections, and
-    the sum of both ranks counts. A selection that only suits one measure does not win.
+    Two measures decide together: `neighbours_kept` and `neighbour_agreement`. Each ranks the
+    selections, and the sum of both ranks counts. A selection that only suits one measure does not
+    win: copies of one good feature agree, but keep few neighbours.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def judge_selections(
     >>> X = load_digits().data[:400]
     >>> found = judge_selections(X, [np.arange(21), np.arange(1, 64, 3), np.arange(21, 42)])
     >>> found.ranks
-    array([3., 1., 2.])
+    array([2. , 1.5, 2.5])
     >>> found.best
     1
     """
@@ -101,12 +103,12 @@ def judge_selections(
         raise ValueError("selections must contain at least one selection")
     return SelectionJudgement(
         np.array([judge.neighbours_kept(features) for features in chosen]),
-        np.array([judge.alignment(features) for features in chosen]),
+        np.array([judge.neighbour_agreement(features) for features in chosen]),
     )
 
 
 class Judge:
-    """Both measures for many selections of the same samples, whose components it computes once.
+    """Measures of many selections of the same samples, whose components it computes once.
 
     Parameters
     ----------
@@ -130,6 +132,7 @@ class Judge:
         # Among few samples, ten neighbours would be almost all of them.
         count = min(NEIGHBOURS, max(1, likeness.n_samples // 4))
         self._neighbourhoods = Neighbourhoods(likeness, count)
+        self._agreement = NeighbourAgreement(likeness)
         self._alignment = Alignment(likeness)
 
     def check(self, name: str, features: ArrayLike) -> np.ndarray:
@@ -139,6 +142,10 @@ class Judge:
     def neighbours_kept(self, features: ArrayLike) -> float:
         """Return the share of neighbours that a selection keeps; see `neighbours_kept`."""
         return self._neighbourhoods.kept(self.check("features", features))
+
+    def neighbour_agreement(self, features: ArrayLike) -> float:
+        """Return how far neighbours agree on the features; see `neighbour_agreement`."""
+        return self._agreement.of(self.check("features", features))
 
     def alignment(self, features: ArrayLike) -> float:
         """Return the alignment of a selection with all features; see `alignment`."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tensift._utils.nearest import nearest
 from tensift.metrics._whitened import Likeness
 
 __all__ = ["NEIGHBOURS", "Neighbourhoods", "neighbours_kept"]
 
 NEIGHBOURS = 10
-# Distances whose difference is below this share of the squared lengths are ties: rounding must
-# not decide between them.
-_TIE = 1e-11
 
 
 def neighbours_kept(
@@ -84,31 +82,14 @@ class Neighbourhoods:
         self._likeness = likeness
         self._count = n_neighbors
         cosines = likeness.directions @ likeness.directions.T
-        self._true = _membership(-cosines, np.ones(len(cosines)), n_neighbors)
+        self._true = nearest(-cosines, np.ones(len(cosines)), n_neighbors)
 
     def kept(self, features: np.ndarray) -> float:
         """Return the share of neighbours on the selected features that are true neighbours."""
         rows = self._likeness.columns(features)
         squares = np.sum(rows**2, axis=1)
         distances = squares[:, None] + squares - 2 * (rows @ rows.T)
-        found = _membership(distances, squares, self._count)
+        found = nearest(distances, squares, self._count)
         # einsum sums the products without a further n x n matrix.
         shared = float(np.einsum("ij,ij->", found, self._true))
         return shared / (self._count * len(rows))
-
-
-def _membership(
-    distances: NDArray[np.float64], scales: NDArray[np.float64], count: int
-) -> NDArray[np.float64]:
-    """Return how likely each sample (column) is among the nearest of each (row).
-
-    This is 1 or 0, but between them for samples that tie for the last places. `scales` are the
-    sizes of the numbers that the distances of each row were computed from.
-    """
-    np.fill_diagonal(distances, np.inf)
-    last = np.partition(distances, count - 1, axis=1)[:, count - 1]
-    margin = _TIE * (scales + np.abs(last))
-    nearer = distances < (last - margin)[:, None]
-    tied = (distances <= (last + margin)[:, None]) & ~nearer
-    places = count - np.count_nonzero(nearer, axis=1)
-    return nearer + tied * (places / np.count_nonzero(tied, axis=1))[:, None]

@@ -31,6 +31,8 @@ class Likeness:
 
     Attributes
     ----------
+    samples : ndarray of shape (n_samples, d_1, ..., d_m)
+        The used samples as they were given.
     rows : ndarray of shape (n_samples, elements)
         The used samples, real, centred and scaled to at most 1. A complex number has two elements.
     """
@@ -40,7 +42,8 @@ class Likeness:
         self._shape = data.shape[1:]
         self.n_features, self.feature_mode = count_features(self._shape, feature_mode)
         self._is_complex = np.iscomplexobj(data)
-        rows = as_real_rows(even_subsample(data))
+        self.samples = even_subsample(data)
+        rows = as_real_rows(self.samples)
         if len(rows) < 2:
             raise ValueError(f"X has {len(rows)} sample(s); neighbours need at least 2")
         rows = rows - rows[:1]  # constant features become exactly zero

@@ -34,6 +34,9 @@ _NEWER = {
     "FeatureClusterSelector",
     "FacilityLocationSelector",
     "FastCanSelector",
+    "OPBSSelector",
+    "MVPCASelector",
+    "EvenSelector",
 }
 _IN_THE_PAPER = {"All-Features": "All Features"}  # names that differ from the registry
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -10,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tensift.datasets import check_readable, choose_tensor, open_tensor_file, read_tensor
+from tensift.datasets import (
+    SampleAxis,
+    check_readable,
+    choose_tensor,
+    open_tensor_file,
+    read_tensor,
+    sample_axes_of,
+)
 from tensift.plan._samples import StoredSamples
 
 __all__ = ["numbers_of_file", "samples_of_file"]
@@ -22,7 +30,7 @@ def numbers_of_file(
     path: str | os.PathLike[str],
     *,
     variable: str | None = None,
-    sample_axis: int | None = None,
+    sample_axis: SampleAxis | None = None,
     **table_options: Any,
 ) -> dict[str, Any]:
     """Return the shape, type and number of samples of a file, as arguments of `plan_job`.
@@ -34,8 +42,9 @@ def numbers_of_file(
         text files, which have none.
     variable : str, optional
         The array to use, if the file contains several.
-    sample_axis : int, optional
-        The axis of the samples. By default the first, in MATLAB files the last.
+    sample_axis : int, str or sequence of these, optional
+        The axis of the samples, or several that are stacked. By default the first, in MATLAB files
+        the last, and the pixels of a scene.
     **table_options
         ``header``, ``columns`` and ``drop``, as in `tensift.datasets.read_tensor`.
 
@@ -72,14 +81,10 @@ def numbers_of_file(
         raise ValueError(
             f"{path}: array {name!r} has shape {stored.shape}; it must have samples and features"
         )
-    axis = sample_axis if sample_axis is not None else (-1 if contents.from_matlab else 0)
-    if not -len(stored.shape) <= axis < len(stored.shape):
-        raise ValueError(
-            f"{path}: sample_axis={axis} is out of range for an array of shape {stored.shape}"
-        )
-    axis %= len(stored.shape)
-    shape = stored.shape[:axis] + stored.shape[axis + 1 :]
-    return {"shape": shape, "samples": stored.shape[axis], "dtype": stored.dtype}
+    axes = sample_axes_of(path, contents, stored, sample_axis)
+    shape = tuple(size for axis, size in enumerate(stored.shape) if axis not in axes)
+    samples = math.prod(stored.shape[axis] for axis in axes)
+    return {"shape": shape, "samples": samples, "dtype": stored.dtype}
 
 
 def samples_of_file(

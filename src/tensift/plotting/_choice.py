@@ -24,7 +24,8 @@ class ChoiceDisplay:
 
     For penalties: the share of the common variance of features that operators explain, against the
     fraction of the critical values; a line marks the target share. For orientations and bases: the
-    share of nearest neighbours that the selected features keep, and their alignment.
+    share of nearest neighbours that the selected features keep, and how far neighbours agree on
+    them.
 
     Parameters
     ----------
@@ -127,10 +128,10 @@ def _draw_orientations(ax: Axes, choice: OrientationChoice) -> None:
     colors = [ACCENT if i == choice.chosen else MUTED for i in range(len(names))]
     places = np.arange(len(names))
     ax.barh(places - 0.2, choice.neighbours_kept, 0.38, color=colors)
-    ax.barh(places + 0.2, choice.alignment, 0.38, color=colors, alpha=0.5)
+    ax.barh(places + 0.2, choice.neighbour_agreement, 0.38, color=colors, alpha=0.5)
     ax.set_yticks(places, [plain(name) for name in names])
     ax.invert_yaxis()
-    ax.set_xlabel("neighbours kept (dark), alignment (light)")
+    ax.set_xlabel("neighbours kept (dark), their agreement (light)")
     ax.set_ylabel("orientation, basis")
 
 

@@ -21,7 +21,7 @@ _BASELINES = ("VarianceSelector", "RandomSelector", "AllFeatures")
 _GREY = "0.45"
 _PANELS = {
     "neighbours_kept": "neighbours\nkept ↑",
-    "alignment": "alignment ↑",
+    "neighbour_agreement": "neighbours\nagree ↑",
     "reconstruction_error": "missed of held-\nout samples ↓",
     "stability": "stability ↑",
     "redundancy": "redundancy",

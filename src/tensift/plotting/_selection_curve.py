@@ -29,7 +29,7 @@ class SelectionCurveDisplay:
     One curve is `selection_curve_`: what the first 1, 2, ... features reach by the rule that
     selected them, on the samples that it looked at. If the selector has chosen how many to keep,
     with ``n_features_to_select="auto"``, the other curve is the one by which it chose: the same
-    measure on samples that features were not chosen on. Its band is the spread between two halves
+    measure on samples that features were not chosen on. Its band is the spread between halves
     of the samples, and a dotted line is at the suggested count.
 
     Parameters
@@ -166,8 +166,7 @@ class SelectionCurveDisplay:
         counts = np.arange(1, len(suggested.curve) + 1)
         curve, spread = 100 * suggested.curve, 100 * suggested.spread
         ax.fill_between(counts, curve - spread, curve + spread, color=BLUE, alpha=0.25, lw=0)
-        name = "on other samples" if suggested.measure != "R²" else "R² on other samples"
-        ax.plot(counts, curve, color=BLUE, label=name)
+        ax.plot(counts, curve, color=BLUE, label=f"{suggested.measure}, on other samples")
         ax.axvline(
             suggested.count, color=BLUE, linestyle=":", label=f"suggested: {suggested.count}"
         )

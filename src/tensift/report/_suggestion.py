@@ -51,7 +51,7 @@ def suggestion_of(
                 count=None,
                 title="No suggestion",
                 reason=reason,
-                measure="alignment",
+                measure="neighbours kept",
                 curve=[],
                 spread=[],
                 structured=0,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tensift.rivals._column_subset import ColumnSubsetSelector
     from tensift.rivals._cpufs import CPUFS, CPUFSnn
     from tensift.rivals._cur import CURSelector
+    from tensift.rivals._even import EvenSelector
     from tensift.rivals._facility_location import FacilityLocationSelector
     from tensift.rivals._farthest_point import FarthestPointSelector
     from tensift.rivals._fastcan import FastCanSelector
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from tensift.rivals._laplacian_score import LaplacianScore
     from tensift.rivals._mcfs import MCFS
     from tensift.rivals._mspca import MSPCA
+    from tensift.rivals._mvpca import MVPCASelector
     from tensift.rivals._ndfs import NDFS
     from tensift.rivals._nlgms import NLGMS
+    from tensift.rivals._opbs import OPBSSelector
     from tensift.rivals._pivoted_cholesky import PivotedCholeskySelector
     from tensift.rivals._qr_sensors import QRSensorSelector
     from tensift.rivals._registry import SelectorInfo, list_selectors
@@ -47,11 +50,14 @@ __all__ = [
     "CPUFSnn",
     "CURSelector",
     "ColumnSubsetSelector",
+    "EvenSelector",
     "FacilityLocationSelector",
     "FarthestPointSelector",
     "FastCanSelector",
     "FeatureClusterSelector",
     "LaplacianScore",
+    "MVPCASelector",
+    "OPBSSelector",
     "PivotedCholeskySelector",
     "QRSensorSelector",
     "RandomSelector",
@@ -76,12 +82,15 @@ _HOMES = {
     "CPUFSnn": "tensift.rivals._cpufs",
     "ColumnSubsetSelector": "tensift.rivals._column_subset",
     "CURSelector": "tensift.rivals._cur",
+    "EvenSelector": "tensift.rivals._even",
     "FacilityLocationSelector": "tensift.rivals._facility_location",
     "FarthestPointSelector": "tensift.rivals._farthest_point",
     "FastCanSelector": "tensift.rivals._fastcan",
     "FeatureClusterSelector": "tensift.rivals._feature_clusters",
     "QRSensorSelector": "tensift.rivals._qr_sensors",
     "LaplacianScore": "tensift.rivals._laplacian_score",
+    "MVPCASelector": "tensift.rivals._mvpca",
+    "OPBSSelector": "tensift.rivals._opbs",
     "PivotedCholeskySelector": "tensift.rivals._pivoted_cholesky",
     "RandomSelector": "tensift.rivals._simple_baselines",
     "SelectorInfo": "tensift.rivals._registry",

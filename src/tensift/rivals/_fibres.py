@@ -13,7 +13,6 @@ __all__ = [
     "centred_fibres",
     "correlations",
     "energies",
-    "first_largest",
     "leading_components",
     "orthonormal_basis",
     "unit_columns",
@@ -21,7 +20,6 @@ __all__ = [
 ]
 
 _DEPENDENT = 1e-10  # columns that keep a smaller share of their length depend on others
-_EQUAL = 1e-9  # values that differ by a smaller share are equal
 _DENSE = 512  # rows or columns up to which a full decomposition is as cheap as a partial one
 _LEAST = 1e-6  # singular values below this share of the largest are not found from Gram matrices
 
@@ -52,11 +50,6 @@ def energies(values: NDArray) -> NDArray[np.float64]:
     """Return the sum of squares of every feature of ``(n, features, elements)``."""
     sums: NDArray[np.float64] = squared_modulus(values).sum(axis=(0, 2))
     return sums
-
-
-def first_largest(values: NDArray[np.float64]) -> int:
-    """Return the index of the largest value, the first of those that differ by rounding alone."""
-    return int(np.argmax(values >= values.max() - _EQUAL * abs(values.max())))
 
 
 def orthonormal_basis(columns: NDArray, length: float) -> NDArray:

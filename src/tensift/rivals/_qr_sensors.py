@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.sklearn_compat import Interval, StrOptions
-from tensift._utils.stacks import squared_modulus
-from tensift.rivals._fibres import leading_components, orthonormal_basis
+from tensift.rivals._column_pivots import ColumnPivots
+from tensift.rivals._fibres import leading_components
 from tensift.rivals._greedy import GreedySelector, PickRule
 from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["QRSensorSelector"]
-
-_EXPLAINED = 1e-20  # a share of the energy of a feature that is a rounding error
 
 
 class QRSensorSelector(GreedySelector):
@@ -64,6 +62,7 @@ class QRSensorSelector(GreedySelector):
     See Also
     --------
     PivotedCholeskySelector : The same order of elements as with ``basis="identity"``.
+    OPBSSelector : The same selection as with ``basis="identity"``, known from remote sensing.
 
     Notes
     -----
@@ -122,30 +121,4 @@ class QRSensorSelector(GreedySelector):
         columns = values.reshape(n, -1)
         if self.basis == "svd":
             columns = leading_components(columns, self.n_basis_modes or count * width)[1]
-        return _Pivots(values, columns.reshape(len(columns), size, width))
-
-
-class _Pivots(PickRule):
-    """Pivots of a QR factorisation; a pivot is a block of columns of ``(r, features, width)``."""
-
-    def __init__(self, values: NDArray, columns: NDArray) -> None:
-        super().__init__(values)
-        self._rank, _, self._width = columns.shape
-        self._columns = columns.reshape(self._rank, -1).copy()
-        self._lengths = squared_modulus(columns).sum(axis=(0, 2))
-        self._least, self._total = _EXPLAINED * self._lengths, self._lengths.sum()
-
-    def _worth(self) -> NDArray[np.float64]:
-        worth: NDArray[np.float64] = (
-            np.where(self._lengths > self._least, self._lengths, 0) / self._total
-        )
-        return worth
-
-    def _take(self, feature: int) -> None:
-        left, width = self._columns, self._width
-        own = left[:, feature * width : (feature + 1) * width]
-        basis = orthonormal_basis(own, float(np.sqrt(self._lengths[feature])))
-        left -= basis @ (basis.conj().T @ left)
-        left[:, feature * width : (feature + 1) * width] = 0
-        squares = squared_modulus(left).reshape(self._rank, self.size, width)
-        self._lengths = squares.sum(axis=(0, 2))
+        return ColumnPivots(values, columns.reshape(len(columns), size, width))

@@ -8,6 +8,7 @@ from typing import Any
 from tensift.rivals._column_subset import ColumnSubsetSelector
 from tensift.rivals._cpufs import CPUFS, CPUFSnn
 from tensift.rivals._cur import CURSelector
+from tensift.rivals._even import EvenSelector
 from tensift.rivals._facility_location import FacilityLocationSelector
 from tensift.rivals._farthest_point import FarthestPointSelector
 from tensift.rivals._fastcan import FastCanSelector
@@ -15,8 +16,10 @@ from tensift.rivals._feature_clusters import FeatureClusterSelector
 from tensift.rivals._laplacian_score import LaplacianScore
 from tensift.rivals._mcfs import MCFS
 from tensift.rivals._mspca import MSPCA
+from tensift.rivals._mvpca import MVPCASelector
 from tensift.rivals._ndfs import NDFS
 from tensift.rivals._nlgms import NLGMS
+from tensift.rivals._opbs import OPBSSelector
 from tensift.rivals._pivoted_cholesky import PivotedCholeskySelector
 from tensift.rivals._qr_sensors import QRSensorSelector
 from tensift.rivals._rne import RNE
@@ -369,6 +372,34 @@ _ALL = (
         "classification. Pattern Recognition 123, 2022",
         2022,
         "O(s n d + n d min(n, d))",
+        counted=True,
+    ),
+    SelectorInfo(
+        OPBSSelector,
+        "OPBS",
+        "W. Zhang, X. Li, Y. Dou, L. Zhao: A Geometry-Based Band Selection Approach for "
+        "Hyperspectral Image Analysis. IEEE Transactions on Geoscience and Remote Sensing 56(8), "
+        "2018",
+        2018,
+        "O(s n d)",
+        counted=True,
+    ),
+    SelectorInfo(
+        MVPCASelector,
+        "MVPCA",
+        "C.-I Chang, Q. Du, T.-L. Sun, M. L. G. Althouse: A joint band prioritization and "
+        "band-decorrelation approach to band selection for hyperspectral image classification. "
+        "IEEE Transactions on Geoscience and Remote Sensing 37(6), 1999",
+        1999,
+        "O(n d); O(n d min(n, d)) with fewer components than all",
+    ),
+    SelectorInfo(
+        EvenSelector,
+        "evenly spaced features",
+        "the baseline of Q. Du, H. Yang: Similarity-Based Unsupervised Band Selection for "
+        "Hyperspectral Image Analysis. IEEE Geoscience and Remote Sensing Letters 5(4), 2008",
+        None,
+        "O(n d)",
         counted=True,
     ),
     SelectorInfo(

@@ -5,6 +5,7 @@ from tensift.selection._column_subsets import ColumnSubsetOrder
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount, suggest_count
 from tensift.selection._count_by_reconstruction import suggest_count_by_reconstruction
+from tensift.selection._geometry import feature_agreement
 from tensift.selection._geometry_selector import GeometrySelector
 from tensift.selection._greedy import FixedMerits, FreeChoice, pick_greedily
 from tensift.selection._held import HeldConstraints, constraints_in_words, held_constraints
@@ -36,6 +37,7 @@ __all__ = [
     "choose",
     "constraints_in_words",
     "exchangeable",
+    "feature_agreement",
     "held_constraints",
     "limited_selection",
     "pick_greedily",

@@ -24,10 +24,11 @@ chosen as follows:
 Features that a rule prefers to all others whatever their merit (for geometry those with structure,
 for column subsets those that vary) are still preferred; a unit counts as its best member.
 
-With a budget this is done twice: by merit, and by gain per cost. The gain is what a pick adds to
-the objective of the rule; it is divided by the cost if it is positive, and multiplied by it
-otherwise. For a unit both are means over its members. A cost of zero counts as a millionth of the
-smallest other cost. The run whose final objective is larger wins, the first one if they are equal.
+With a budget this is done five times: by merit, and by gain divided by the cost to the powers 1/4,
+1/2, 3/4 and 1. The gain is what a pick adds to the objective of the rule; it is divided by that
+power if it is positive, and multiplied by it otherwise. For a unit gain and cost are means over its
+members. A cost of zero counts as a millionth of the smallest other cost. The run whose final
+objective is larger wins, the first one if they are equal.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ class Constraints:
     Constraints that no set can meet raise an error that says which ones collide. On a device every
     pick waits for the host once.
 
-    With a budget, features are picked by what they add, and once more by what they add per cost;
-    the better of both is kept.
+    With a budget, features are picked by what they add, by what they add per cost, and by three
+    mixtures of both; the best of the five selections is kept.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""How many features are worth keeping: cross-fitted alignment."""
+"""How many features are worth keeping: neighbours kept on samples they were not chosen on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,19 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.arrays import refuse_masked
-from tensift._utils.namespace import is_device_array, to_numpy
+from tensift._utils.namespace import is_device_array, namespace_of, to_numpy
 from tensift.selection._geometry import Geometry, GeometryOrder, indices_like
+from tensift.selection._kept_neighbours import kept_by
 from tensift.selection._limited_count import LimitedOrders, limited_orders
 from tensift.selection._limits import FeatureLimits
 
 if TYPE_CHECKING:
     from tensift.selection._constraints import Constraints
 
-__all__ = ["SuggestedCount", "count_by_alignment", "suggest_count"]
+__all__ = ["SuggestedCount", "count_by_neighbours", "suggest_count"]
 
-_SHARE = 0.98  # of the largest alignment
+_SHARE = 0.94  # of the most neighbours that any number keeps
 _MOST = 512  # features that are looked at
+_STEP = 1.1  # between large counts that are looked at
 _FEWEST_SAMPLES = 16  # fewer are not split in halves
+_NEAREST = "neighbours kept"
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,13 @@ class SuggestedCount:
     reason : str
         Why, in words.
     measure : str
-        What the curve shows: "alignment" (how well features keep the similarities between
-        samples, from 0 to 1) or "R²" (how well they predict all features).
+        What the curve shows: "neighbours kept" (the share of a sample's nearest neighbours that
+        features keep) or "R²" (how well they predict all features).
     curve : ndarray of shape (t,)
         The measure for the first 1, 2, ... features, on samples they were not chosen on. Empty if
         no feature has structure.
     spread : ndarray of shape (t,)
-        Half the difference of the curve between the two halves of the samples.
+        Half the range of the curve over the halves of the samples.
     n_structured : int
         How many features may be counted: those on which similar samples agree more than noise
         would, or (for R²) those that vary.
@@ -76,10 +80,11 @@ def suggest_count(
 ) -> SuggestedCount:
     """Suggest how many features to keep, from samples alone.
 
-    Features are chosen on one half of the samples by how well they keep the similarities of
-    samples, and judged on the other half; then the other way round. The suggested count is the
-    smallest at which the mean of both curves reaches 98 % of its maximum. Features on which similar
-    samples do not agree more than noise would (by two standard errors) are never counted.
+    Features are chosen on one half of the samples (`GeometrySelector`) and judged on the other half
+    by how many neighbours they keep (`tensift.metrics.neighbours_kept`); then the other way round,
+    and both ways again with other halves. The suggested count is the smallest at which the mean of
+    the four curves reaches 94 % of its maximum. Features on which similar samples do not agree more
+    than noise would (by two standard errors) are never counted.
 
     Parameters
     ----------
@@ -94,6 +99,12 @@ def suggest_count(
     Returns
     -------
     SuggestedCount
+
+    Notes
+    -----
+    At most 512 features are counted. Neighbours are looked for with 1, 2, 3, ... features, above 15
+    with about a tenth more each time; the curve is linear in between. With fewer than 16 samples,
+    features are judged on the samples that they were chosen on.
 
     Examples
     --------
@@ -112,7 +123,7 @@ def suggest_count(
     refuse_masked(rows, "rows")
     samples = rows if is_device_array(rows) else np.asarray(rows)
     limits = resolved_for(samples, feature_mode, constraints)
-    return count_by_alignment(samples, feature_mode, Geometry(samples, feature_mode), limits)
+    return count_by_neighbours(samples, feature_mode, Geometry(samples, feature_mode), limits)
 
 
 def resolved_for(
@@ -125,7 +136,7 @@ def resolved_for(
     return constraints.resolve(shape if feature_mode is None else (shape[feature_mode],))
 
 
-def count_by_alignment(
+def count_by_neighbours(
     rows: Any, feature_mode: int | None, whole: Geometry, limits: FeatureLimits | None = None
 ) -> SuggestedCount:
     """Return what `suggest_count` does, if the geometry of all samples is already known."""
@@ -140,32 +151,35 @@ def count_by_alignment(
             count = int(_limited([(whole, whole)], limits, 1).counts[0])
             reason += f"; constraints leave no smaller number than {count}" * (count > 1)
         empty = np.zeros(0)
-        return SuggestedCount(count, reason, "alignment", empty, empty, 0, whole.n_features)
-    most = min(n_structured, _MOST)
-    pairs = [(whole, whole)]
+        return SuggestedCount(count, reason, _NEAREST, empty, empty, 0, whole.n_features)
+    most, remark = min(n_structured, _MOST), ""
+    pairs: Iterable[tuple[Geometry, Geometry]] = [(whole, whole)]
+    seen = "on the samples that they were chosen on"
     if rows.shape[0] >= _FEWEST_SAMPLES:
-        halves = [Geometry(rows[start::2, ...], feature_mode) for start in (0, 1)]
-        pairs = [(halves[0], halves[1]), (halves[1], halves[0])]
+        pairs = _pairs(rows, feature_mode)
+        seen = "on samples that they were not chosen on"
     if limits is None:
-        orders = [GeometryOrder(chooser).extend(most) for chooser, _ in pairs]
+        looked_at = _counts(most)
+        curves = [_curve(judge, _order(chooser, most), looked_at) for chooser, judge in pairs]
     else:
+        pairs = list(pairs)
         limited = _limited(pairs, limits, most)
-        orders = [indices_like(rows, order) for order in limited.orders]
-    curves = [
-        np.asarray(to_numpy(judge.alignment(order)), float)
-        for order, (_, judge) in zip(orders, pairs, strict=True)
-    ]
+        looked_at = _counts(len(limited.orders[0]))
+        curves = [
+            _curve(judge, order, looked_at)
+            for order, (_, judge) in zip(limited.orders, pairs, strict=True)
+        ]
     mean = np.mean(curves, axis=0)
-    count, remark = int(np.argmax(mean >= _SHARE * mean.max())) + 1, ""
+    count = int(np.argmax(mean >= _SHARE * mean.max())) + 1
     if limits is not None:
         count, remark = limited.count(mean, _SHARE)
     reason = (
-        f"the first {count} of {whole.n_features} features keep {100 * _SHARE:.0f}% of what any "
-        f"number of them keeps of the similarities between samples (alignment "
-        f"{mean[count - 1]:.2f} on samples they were not chosen on){remark}"
+        f"the first {count} of {whole.n_features} features keep {100 * _SHARE:.0f}% of the "
+        f"neighbours that any number of them keeps (neighbours kept {mean[count - 1]:.2f} "
+        f"{seen}){remark}"
     )
     spread = np.ptp(curves, axis=0) / 2
-    return SuggestedCount(count, reason, "alignment", mean, spread, n_structured, whole.n_features)
+    return SuggestedCount(count, reason, _NEAREST, mean, spread, n_structured, whole.n_features)
 
 
 def _limited(
@@ -174,3 +188,31 @@ def _limited(
     """Choose under constraints by the first geometry of every pair."""
     rules = [(partial(GeometryOrder, chooser), chooser.kept) for chooser, _ in pairs]
     return limited_orders(rules, limits, wanted)
+
+
+def _order(chooser: Geometry, most: int) -> NDArray[np.intp]:
+    """Return the first features by a geometry, on the host."""
+    return np.asarray(to_numpy(GeometryOrder(chooser).extend(most)))
+
+
+def _curve(judge: Geometry, order: NDArray[np.intp], counts: list[int]) -> NDArray[np.float64]:
+    """Return the share of neighbours that the first 1, 2, ... features of an order keep."""
+    return np.interp(np.arange(1, counts[-1] + 1), counts, kept_by(judge, order, counts))
+
+
+def _pairs(rows: Any, feature_mode: int | None) -> Iterator[tuple[Geometry, Geometry]]:
+    """Yield halves of the samples in pairs: one to choose features on, one to judge them."""
+    xp, number = namespace_of(rows), np.arange(rows.shape[0])
+    for side in (number % 2, (number // 2 + number) % 2):
+        parts = [indices_like(rows, np.flatnonzero(side == half)) for half in (0, 1)]
+        one, other = (Geometry(xp.take(rows, part, axis=0), feature_mode) for part in parts)
+        yield one, other
+        yield other, one
+
+
+def _counts(most: int) -> list[int]:
+    """Return all counts up to 15, and above them each a tenth larger than the one before."""
+    found = [1]
+    while found[-1] < most:
+        found.append(min(most, max(found[-1] + 1, round(_STEP * found[-1]))))
+    return found

@@ -42,6 +42,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import (
     device_of,
     in_precision,
@@ -56,19 +57,58 @@ from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
 
-__all__ = ["Geometry", "GeometryOrder", "indices_like", "standard_error"]
+__all__ = ["Geometry", "GeometryOrder", "feature_agreement", "indices_like", "standard_error"]
 
 _LEAST_WEIGHT = 0.02  # of the largest agreement, and of the largest score
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are left out
 _ROUNDING = {"float64": 1e-13, "float32": 1e-5}  # deviations of constants, as a share of them
 _TIE = {"float64": 1e-9, "float32": 1e-5}  # merits that differ by a smaller share are equal
 _HALVES = ((0, 2), (1, 3), (0, 3), (1, 2))  # of quarters of the features: two splits
+_DIRECTIONS = 50  # components that neighbours to be kept are found in
 _BLOCK = 512  # columns whose neighbours are compared together
 
 
 def standard_error(n_samples: int) -> float:
     """The standard error of the agreement of a feature that is noise."""
     return 1 / math.sqrt(2.5 * n_samples)
+
+
+def feature_agreement(samples: Any, feature_mode: int | None = None) -> NDArray[np.float64]:
+    """Return for each feature how far samples agree on it that look alike in other features.
+
+    It is the share of the feature's variation that neighbours have in common, where neighbours come
+    from a half of the features that does not contain it. `GeometrySelector` weights features by
+    its square.
+
+    Parameters
+    ----------
+    samples : array of shape (n, d_1, ..., d_m)
+        Samples, real or complex, of any array library.
+    feature_mode : int or None, default=None
+        None: every element is a feature. An int: every index along that mode is one.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        About 0 for noise, 1 for a feature that follows from the others, on the host. 0 for features
+        that hardly vary.
+
+    Examples
+    --------
+    Twelve features carry three groups of samples, the others are noise:
+
+    >>> import numpy as np
+    >>> from tensift.selection import feature_agreement
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 100))
+    >>> X[:, :12] += 4 * rng.normal(size=(3, 12))[rng.integers(0, 3, 200)]
+    >>> agreement = feature_agreement(X)
+    >>> bool(agreement[:12].mean() > 0.15), bool(abs(agreement[12:].mean()) < 0.05)
+    (True, True)
+    """
+    refuse_masked(samples, "samples")
+    given = samples if is_device_array(samples) else np.asarray(samples)
+    return Geometry(given, feature_mode).agreement
 
 
 class Geometry:
@@ -88,6 +128,8 @@ class Geometry:
         Whether no feature varies by more than rounding.
     kept : ndarray of int
         The features that vary enough to take part.
+    deviation : ndarray of shape (len(kept),)
+        Their standard deviations, as shares of the largest absolute value.
     agreement : ndarray of shape (n_features,)
         The cross-fitted agreement of every feature, on the host; 0 for those that hardly vary.
     values : array of shape (n, len(kept), t)
@@ -109,6 +151,7 @@ class Geometry:
         if self.kept.size < self.n_features:
             values = xp.take(values, indices_like(values, self.kept), axis=1)
             deviation = deviation[self.kept]
+        self.deviation = deviation
         self.agreement = np.zeros(self.n_features)
         self._components = self._products = None
         if self.kept.size:
@@ -130,6 +173,15 @@ class Geometry:
         if self._components is None:  # nothing varies, so samples do not look like anything
             return np.zeros((self.n_samples, 1))
         return target_of(self._components, neighbour_graph(self._components))
+
+    @cached_property
+    def directions(self) -> NDArray[np.float64]:
+        """The leading whitened components with rows of length 1: their products are cosines."""
+        if self._components is None:
+            return np.zeros((self.n_samples, 1))
+        components = self._components[:, :_DIRECTIONS]
+        lengths = np.linalg.norm(components, axis=1, keepdims=True)
+        return np.asarray(components / np.where(lengths > 0, lengths, 1))
 
     @cached_property
     def aligned(self) -> Any:

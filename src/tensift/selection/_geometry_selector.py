@@ -12,7 +12,7 @@ from tensift._utils.sklearn_compat import fit_context
 from tensift.moments import Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
 from tensift.selection._constraints import Constraints
-from tensift.selection._count import count_by_alignment
+from tensift.selection._count import count_by_neighbours
 from tensift.selection._geometry import Geometry, GeometryOrder
 from tensift.selection._rules import selection_by
 
@@ -153,7 +153,7 @@ class GeometrySelector(TensorSelector):
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
         suggested, limits = None, self._limits()
         if self.n_features_to_select == "auto":
-            suggested = count_by_alignment(rows, mode, geometry, limits)
+            suggested = count_by_neighbours(rows, mode, geometry, limits)
         count = self._checked_count(geometry.n_features, suggested)
         selected = selection_by(
             lambda: GeometryOrder(geometry), count, suggested, limits, geometry.kept

@@ -37,6 +37,18 @@ class HeldConstraints:
         The counts at which the beginning of the order meets all constraints; empty if any does.
     words : tuple of str
         What held, a few words for each constraint.
+
+    Examples
+    --------
+    >>> from tensift import Constraints
+    >>> from tensift.datasets import load_digits
+    >>> from tensift.rivals import VarianceSelector
+    >>> from tensift.selection import held_constraints
+    >>> constraints = Constraints(include=[20], costs={20: 3}, budget=6)
+    >>> selector = VarianceSelector(9, constraints=constraints).fit(load_digits().data)
+    >>> held = held_constraints(selector)
+    >>> held.words, held.stops
+    (('included x2_4', 'cost 6 of 6'), (1, 2, 3, 4))
     """
 
     included: NDArray[np.intp]

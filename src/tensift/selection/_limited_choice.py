@@ -8,7 +8,7 @@ dead end, the loop runs again and looks ahead (`_completions`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +24,7 @@ from tensift.selection._tally import Tally
 
 __all__ = ["Chosen", "LimitedChoice", "choose"]
 
+_POWERS = (0.25, 0.5, 0.75, 1.0)  # of costs that gains are divided by; beside no division
 _LEAST_COST = 1e-6  # of the smallest positive cost: what a cost of zero counts as
 _BETTER = 1e-9  # share by which an objective must be larger to count as larger
 
@@ -121,7 +122,7 @@ def choose(
     features = np.arange(limits.size) if features is None else features
     ranks = np.arange(limits.size) if ranks is None else ranks
     runs = []
-    for costs in [None] if limits.budget is None else [None, _divisors(limits)]:
+    for costs in _prices(limits):
 
         def run(ahead: LookAhead | None, costs: Any = costs) -> tuple[LimitedChoice, R]:
             rule = make_rule()
@@ -162,12 +163,19 @@ def _witness(limits: FeatureLimits, count: int, *, exact: bool) -> NDArray[np.bo
     return witness
 
 
-def _divisors(limits: FeatureLimits) -> NDArray[np.float64]:
-    """Return the mean cost of every unit's members, with small numbers in place of zeros."""
+def _prices(limits: FeatureLimits) -> Iterator[NDArray[np.float64] | None]:
+    """Yield what gains are divided by, in turn: nothing, and with a budget powers of the costs.
+
+    These are the mean costs of the members of units, with small numbers in place of zeros.
+    """
+    yield None
+    if limits.budget is None:
+        return
     costs = limits.unit_cost / limits.unit_size
     positive = costs[costs > 0]
     least = float(positive.min()) * _LEAST_COST if positive.size else 1.0
-    return np.where(costs > 0, costs, least)
+    for power in _POWERS:
+        yield np.where(costs > 0, costs, least) ** power
 
 
 class LimitedChoice:

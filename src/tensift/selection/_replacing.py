@@ -44,6 +44,12 @@ class Replacement(NamedTuple):
         are better without it, which alignment allows.
     lost_with_substitute : float
         The share that is lost with the substitute; negative if it is even better.
+
+    Examples
+    --------
+    >>> from tensift.selection import Replacement
+    >>> Replacement(3, 5, 0.25, 0.125).substitute
+    5
     """
 
     feature: int

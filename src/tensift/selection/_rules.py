@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tensift._utils.namespace import is_device_array, moved_to, to_numpy
 from tensift.selection._column_subsets import ColumnSubsetOrder
-from tensift.selection._count import SuggestedCount, count_by_alignment
+from tensift.selection._count import SuggestedCount, count_by_neighbours
 from tensift.selection._count_by_reconstruction import count_by_reconstruction
 from tensift.selection._geometry import Geometry, GeometryOrder
 from tensift.selection._greedy import FixedMerits
@@ -126,7 +126,7 @@ def select_features(
     if suggest and geometry is None:
         suggested = count_by_reconstruction(rows, feature_mode, limits)
     elif suggest and geometry is not None:
-        suggested = count_by_alignment(rows, feature_mode, geometry, limits)
+        suggested = count_by_neighbours(rows, feature_mode, geometry, limits)
     count = count_of(suggested)
     if rule == "top":
         order = rank_features(scores, ties)

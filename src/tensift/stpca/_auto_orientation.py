@@ -29,8 +29,8 @@ class OrientationChoice:
         The orientations and bases that were tried.
     neighbours_kept : ndarray
         For each candidate the share of nearest neighbours that its selected features keep.
-    alignment : ndarray
-        For each candidate how similar samples look in its selected features and in all.
+    neighbour_agreement : ndarray
+        For each candidate how far samples that look alike agree on its selected features.
     chosen : int
         The index of the candidate that was kept.
     reason : str
@@ -50,7 +50,7 @@ class OrientationChoice:
 
     candidates: list[tuple[int, Any]]
     neighbours_kept: NDArray[np.float64]
-    alignment: NDArray[np.float64]
+    neighbour_agreement: NDArray[np.float64]
     chosen: int
     reason: str
 
@@ -71,7 +71,10 @@ def choose_orientation(
     name = f", basis={basis!r}" if isinstance(basis, str) else ""
     reason = (
         f"orientation={orientation}{name}: the features it selects keep "
-        f"{100 * judged.neighbours_kept[chosen]:.0f}% of the nearest neighbours, with alignment "
-        f"{judged.alignment[chosen]:.2f} (best by both of {len(candidates)} tried)"
+        f"{100 * judged.neighbours_kept[chosen]:.0f}% of the nearest neighbours, and neighbours "
+        f"agree on them by {judged.neighbour_agreement[chosen]:.2f} "
+        f"(best by both of {len(candidates)} tried)"
     )
-    return OrientationChoice(candidates, judged.neighbours_kept, judged.alignment, chosen, reason)
+    return OrientationChoice(
+        candidates, judged.neighbours_kept, judged.neighbour_agreement, chosen, reason
+    )

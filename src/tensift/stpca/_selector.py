@@ -66,8 +66,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     ----------
     n_features_to_select : int, float in (0, 1) or "auto", default="auto"
         How many features to keep, or which share of them. "auto" keeps the smallest number that
-        preserves 98 % of what any number preserves of the similarities between samples
-        (`tensift.selection.suggest_count`).
+        keeps 94 % as many nearest neighbours of samples as any number does, on samples that the
+        features were not chosen on (`tensift.selection.suggest_count`).
     selection : {"geometry", "reconstruct", "top"}, default="geometry"
         The rule that selects once features have scores. "geometry" keeps samples recognisable: it
         prefers features on which samples agree that look alike, and adds them one after another so

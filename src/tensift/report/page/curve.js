@@ -77,7 +77,7 @@ function suggestionText() {
   const { reason, curve } = suggestion;
   if (!curve.length) return reason;
   return `${reason} The number comes from the samples alone: features are chosen on one half of them and judged on the other, `
-    + "then the other way round. The band is the spread between the two halves.";
+    + "then the other way round. The band is the spread between halves.";
 }
 
 function countSentence(view, count) {
@@ -89,12 +89,12 @@ function curveSentence(count) {
   const known = curve.length;
   if (!known) return "";
   if (count > known) {
-    return known === structured && measure === "alignment"
+    return known === structured && measure !== "R²"
       ? `The curve ends at ${counted(known)} features: on the others, similar samples do not agree more than noise would.`
       : `The curve ends at ${counted(known)} features.`;
   }
   const here = curve[count - 1];
-  return `At ${counted(count)} ${count === 1 ? "feature" : "features"} the ${measure} is ${here.toFixed(3)} ± ${spread[count - 1].toFixed(3)}, `
+  return `At ${counted(count)} ${count === 1 ? "feature" : "features"}, ${measure}: ${here.toFixed(3)} ± ${spread[count - 1].toFixed(3)}, `
     + `${percent(here / Math.max(...curve))} of its maximum.`;
 }
 

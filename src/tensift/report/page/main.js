@@ -47,7 +47,7 @@ function describePictures(view) {
   const over = { marked: "marked on", alone: "alone, of", hidden: "not marked on" }[state.overlay];
   byId("sample").setAttribute("aria-label", `Kept features ${over} ${sampleName()}; ${kept}.`);
   byId("curve").setAttribute("aria-label",
-    `Alignment against the number of features. ${countSentence(view, state.count)} ${suggestion.reason}`);
+    `Curve of ${suggestion.measure} against the number of features. ${countSentence(view, state.count)} ${suggestion.reason}`);
 }
 
 // The number of features

@@ -1,0 +1,142 @@
+"""Tell what a file or folder is, list its arrays, and choose the tensor among them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from tensift.datasets._envi_files import envi_header_of, files_of_envi, open_envi
+from tensift.datasets._foreign_files import refuse_foreign
+from tensift.datasets._hdf5_files import open_hdf5
+from tensift.datasets._matlab_files import open_mat5
+from tensift.datasets._numpy_files import open_npy, open_npz
+from tensift.datasets._picture_folders import files_of_folder, open_pictures
+from tensift.datasets._stored import Contents, StoredArray
+from tensift.datasets._tiff_files import is_tiff, open_tiff
+
+__all__ = [
+    "LABEL_NAMES",
+    "check_readable",
+    "choose_tensor",
+    "files_of_input",
+    "is_label_name",
+    "open_tensor_file",
+]
+
+DATA_NAMES = ("data", "X", "x")
+LABEL_NAMES = ("labels", "label", "y")
+# Only of arrays: a column of a table may be called so and hold a feature.
+_LABEL_ARRAYS = (*LABEL_NAMES, "target", "targets", "gt", "ground_truth")
+# These names have another meaning, so they are never the data.
+_OTHER_NAMES = (
+    "dims", "informative", "feature_mode", "DiscFea", "tensor_size", "tensor_based",
+)  # fmt: skip
+_BINARY_SUFFIXES = (".npy", ".npz", ".mat", ".h5", ".hdf5")
+
+
+def open_tensor_file(path: Path) -> Contents | None:
+    """List the arrays of a binary file or a folder; None for text.
+
+    The first bytes decide, not the suffix.
+    """
+    if path.is_dir():
+        return open_pictures(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    if not path.is_file():
+        raise OSError(f"{path}: not a regular file")
+    with open(path, "rb") as stream:
+        head = stream.read(1024)
+    if not head:
+        raise ValueError(f"{path}: the file is empty")
+    if head.startswith(b"\x93NUMPY"):
+        return open_npy(path)
+    # The numbers of a scene may begin with any bytes, so its header decides.
+    header = envi_header_of(path, head)
+    if header is not None:
+        return open_envi(path, header)
+    if head.startswith(b"PK"):
+        return open_npz(path)
+    if head.startswith(b"MATLAB 5.0"):
+        return open_mat5(path)
+    if b"\x89HDF\r\n\x1a\n" in (head[:8], head[512:520]) or head.startswith(b"MATLAB 7.3"):
+        return open_hdf5(path, from_matlab=head.startswith(b"MATLAB 7.3"))
+    if is_tiff(head):
+        return open_tiff(path)
+    refuse_foreign(path, head)
+    suffix = path.suffix.lower()
+    if b"\x00" in head or suffix in _BINARY_SUFFIXES:
+        raise ValueError(
+            f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5, TIFF, ENVI or "
+            "delimited text)"
+        )
+    return None
+
+
+def files_of_input(path: Path) -> list[Path]:
+    """Return the files that `open_tensor_file` reads for a path: several for folders and scenes."""
+    if path.is_dir():
+        return files_of_folder(path)
+    if not path.is_file():
+        return [path]  # reading it says what is wrong
+    with open(path, "rb") as stream:
+        header = envi_header_of(path, stream.read(1024))
+    return [path] if header is None else files_of_envi(path, header)
+
+
+def is_label_name(name: str) -> bool:
+    """Whether an array of this name holds labels."""
+    return name in _LABEL_ARRAYS or name.lower().endswith("_gt")
+
+
+def choose_tensor(
+    path: Path, contents: Contents, variable: str | None, besides: Collection[str] = ()
+) -> str:
+    """Return the name of the array to read: `variable`, or the only one that can be the tensor.
+
+    Arrays in `besides` are something else.
+    """
+    arrays = contents.arrays
+    if variable is not None:
+        if variable not in arrays:
+            held = ", ".join(sorted(arrays)) or "nothing"
+            raise ValueError(f"{path}: no array {variable!r}; the file holds {held}")
+        return variable
+    for name in DATA_NAMES:
+        # A vector x is most often a coordinate.
+        if name in arrays and (name != "x" or len(arrays[name].shape) > 1):
+            return name
+    candidates = [
+        name
+        for name, stored in arrays.items()
+        if name not in _OTHER_NAMES
+        and name not in LABEL_NAMES
+        and name not in besides
+        and not name.startswith("coords_")
+        and stored.is_numeric
+        and sum(size != 1 for size in stored.shape) >= (2 if contents.from_matlab else 0)
+    ]
+    # A file of labels or of a mask alone can still be read as data.
+    beside = {name for name in candidates if is_label_name(name) or name == "mask"}
+    candidates = [name for name in candidates if name not in beside] or candidates
+    # If there is a tensor, vectors are something else.
+    tensors = [name for name in candidates if len(arrays[name].shape) > 1] or candidates
+    if len(tensors) == 1:
+        return tensors[0]
+    if not tensors:
+        for name, stored in arrays.items():
+            if stored.refusal:
+                check_readable(path, name, stored)
+        held = ", ".join(f"{name} ({stored.kind})" for name, stored in arrays.items())
+        raise ValueError(f"{path}: no array of numbers; the file holds {held or 'nothing'}")
+    shapes = ", ".join(f"{name} {arrays[name].shape}" for name in tensors)
+    raise ValueError(f"{path}: the file has several arrays, choose one with variable=: {shapes}")
+
+
+def check_readable(path: Path, name: str, stored: StoredArray) -> None:
+    """Raise ValueError if an array must not be loaded, or does not contain numbers."""
+    if stored.refusal:
+        raise ValueError(f"{path}: {name!r} {stored.refusal}")
+    if not stored.is_numeric:
+        kind = stored.kind if stored.dtype is None else f"array of {stored.dtype}"
+        raise ValueError(f"{path}: {name!r} is not an array of numbers but a {kind}")

@@ -1,0 +1,255 @@
+"""A folder of pictures of the same size, read by Pillow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensift.datasets._foreign_files import is_zarr_store
+from tensift.datasets._stored import (
+    Contents,
+    RefusedFile,
+    StoredArray,
+    collected_log,
+    damaged_file,
+)
+
+__all__ = ["files_of_folder", "open_pictures"]
+
+# Pillow also opens formats that start other programs; these are decoded by libraries.
+_FORMATS = ("PNG", "JPEG", "TIFF", "BMP")
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
+_TURNED = (5, 6, 7, 8)  # values of the EXIF orientation that exchange width and height
+_BITS_PER_SAMPLE = 258  # a tag of TIFF
+
+
+@dataclass(frozen=True)
+class _Mode:
+    """How pictures of one of Pillow's modes become numbers."""
+
+    words: str
+    dtype: str
+    channels: tuple[str, ...] = ()
+    convert: str = ""
+
+
+_RGB = ("red", "green", "blue")
+_GREY = _Mode("grey", "u1")
+_COLOUR = _Mode("colour", "u1", _RGB, "RGB")
+_TRANSPARENT = _Mode("colour with transparency", "u1", (*_RGB, "alpha"), "RGBA")
+_MODES = {
+    "1": _Mode("grey", "u1", convert="L"),
+    "L": _GREY,
+    "LA": _Mode("grey with transparency", "u1", ("grey", "alpha")),
+    "RGB": _COLOUR,
+    "RGBA": _TRANSPARENT,
+    "PA": _TRANSPARENT,
+    "CMYK": _Mode("colour for print", "u1", ("cyan", "magenta", "yellow", "black")),
+    "I;16": _Mode("grey with 16 bits", "u2"),
+    "I;16B": _Mode("grey with 16 bits", "u2"),
+    "I;16L": _Mode("grey with 16 bits", "u2"),
+    "I": _Mode("grey with 32 bits", "i4"),
+    "F": _Mode("grey with fractions", "f4"),
+}
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """What the header of a picture says."""
+
+    file: Path
+    height: int
+    width: int
+    mode: _Mode
+
+    @property
+    def words(self) -> str:
+        return f"{self.height} x {self.width} pixels, {self.mode.words}"
+
+
+def files_of_folder(folder: Path) -> list[Path]:
+    """Return the pictures of a folder in natural order: those in it, or those of subfolders."""
+    files = _pictures_in(folder)
+    if not files:
+        files = [file for sub in _subfolders(folder) for file in _pictures_in(sub)]
+    if files:
+        return files
+    if is_zarr_store(folder):
+        raise IsADirectoryError(
+            f"{folder}: a folder, a Zarr store; open it with zarr in Python and pass the array "
+            "itself"
+        )
+    raise IsADirectoryError(
+        f"{folder}: a folder, not a file; name one file with all samples, such as an array saved "
+        f"with numpy.save, or a folder of pictures ({', '.join(_FORMATS)}): this one has none"
+    )
+
+
+def open_pictures(folder: Path) -> Contents:
+    """Describe the pictures of a folder as one array, with the names of subfolders as labels."""
+    files = files_of_folder(folder)
+    pil = _require_pillow(folder)
+    first, *others = (_look_at(pil, folder, file) for file in files)
+    for other in others:
+        if (other.height, other.width, other.mode) != (first.height, first.width, first.mode):
+            raise ValueError(
+                f"{other.file}: {other.words}, but {first.file.name} has {first.words}; all "
+                "pictures must have the same size and mode: resize, crop or convert them first"
+            )
+    channels = first.mode.channels
+    pixels = (first.height, first.width)
+    shape = (len(files), *pixels, len(channels)) if channels else (len(files), *pixels)
+    axes = ("picture", "row", "column", "channel")[: len(shape)]
+
+    def load() -> np.ndarray:
+        data = np.empty(shape, first.mode.dtype)
+        for place, file in enumerate(files):
+            data[place] = _load(pil, file, shape[1:])
+        return data
+
+    data = StoredArray(
+        shape,
+        np.dtype(first.mode.dtype),
+        load,
+        "pictures",
+        axes=axes,
+        sample_axes=(0,),
+        coords={"channel": np.array(channels)} if channels else {},
+    )
+    arrays = {"data": data}
+    if files[0].parent != folder:
+        names = np.array([file.parent.name for file in files])
+        arrays["labels"] = StoredArray(names.shape, names.dtype, lambda: names)
+    return Contents("a folder of pictures", arrays)
+
+
+def _pictures_in(folder: Path) -> list[Path]:
+    return sorted(
+        (file for file in _entries(folder) if _is_named_picture(file)), key=lambda f: _key(f.name)
+    )
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    return sorted((f for f in _entries(folder) if f.is_dir()), key=lambda f: _key(f.name))
+
+
+def _entries(folder: Path) -> list[Path]:
+    return [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
+
+
+def _is_named_picture(file: Path) -> bool:
+    return file.suffix.lower() in _SUFFIXES and not file.is_dir()
+
+
+def _key(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Order names as people do: ``shot2`` before ``shot10``."""
+    parts = re.split(r"([0-9]+)", name.casefold())
+    # Every second part is a number.
+    return [(0, int(p), "") if i % 2 else (1, 0, p) for i, p in enumerate(parts)], name
+
+
+def _look_at(pil: Any, folder: Path, file: Path) -> _Picture:
+    """Read the header of one picture."""
+    if not file.exists():
+        raise ValueError(f"{file}: a link that leads nowhere; remove it")
+    if not file.is_file():
+        raise ValueError(f"{file}: not a regular file; remove it from the folder")
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(
+            f"{file}: a link out of the folder; tensift reads nothing outside of the folder that "
+            "it is given: copy the picture into it"
+        )
+
+    def describe(picture: Any) -> _Picture:
+        mode = _mode_of(file, picture)
+        width, height = picture.size
+        # Pillow would decode the whole picture to look for what may follow the pixels of PNG.
+        has_exif = picture.format != "PNG" or "exif" in picture.info
+        if has_exif and picture.getexif().get(pil.ExifTags.Base.Orientation) in _TURNED:
+            width, height = height, width
+        return _Picture(file, height, width, mode)
+
+    found: _Picture = _with_picture(pil, file, describe)
+    return found
+
+
+def _load(pil: Any, file: Path, shape: tuple[int, ...]) -> np.ndarray:
+    """Decode one picture, turned as viewers show it."""
+
+    def decode(picture: Any) -> np.ndarray:
+        mode = _mode_of(file, picture)
+        picture.load()
+        upright = pil.ImageOps.exif_transpose(picture)
+        pixels = np.asarray(upright.convert(mode.convert) if mode.convert else upright)
+        if pixels.shape != shape:
+            raise ValueError("its size is not what its header says")
+        return pixels
+
+    found: np.ndarray = _with_picture(pil, file, decode)
+    return found
+
+
+def _with_picture(pil: Any, file: Path, use: Callable[[Any], Any]) -> Any:
+    """Open a picture and use it; all that can go wrong becomes one line that names the file."""
+    # Pillow logs what is wrong with a TIFF file before it raises an error.
+    with damaged_file(file, "picture"), collected_log("PIL.TiffImagePlugin"):
+        try:
+            with pil.Image.open(file, formats=_FORMATS) as picture:
+                return use(picture)
+        except pil.Image.DecompressionBombError:
+            raise RefusedFile(
+                f"{file}: more pixels than Pillow opens, which may be a decompression bomb; "
+                "make the picture smaller"
+            ) from None
+        except pil.UnidentifiedImageError:
+            raise RefusedFile(
+                f"{file}: no {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} picture, although its "
+                "name says so; remove it, or mend it"
+            ) from None
+
+
+def _mode_of(file: Path, picture: Any) -> _Mode:
+    if picture.format == "TIFF" and getattr(picture, "n_frames", 1) > 1:
+        raise RefusedFile(
+            f"{file}: a TIFF file of {picture.n_frames} pages; name this file alone, or save one "
+            "picture in each file"
+        )
+    name = picture.mode
+    if name == "P":
+        return _TRANSPARENT if "transparency" in picture.info else _COLOUR
+    mode = _MODES.get(name)
+    if mode is None:
+        raise RefusedFile(
+            f"{file}: a picture of mode {name}, which is not read; convert it to grey or RGB"
+        )
+    # Pillow would keep the upper 8 bits only.
+    if mode.dtype == "u1" and _bits_per_channel(file, picture) > 8:
+        raise RefusedFile(
+            f"{file}: more than 8 bits per channel in {mode.words}, which Pillow does not read; "
+            "save the pictures as the pages of one TIFF file, or the numbers with numpy.save"
+        )
+    return mode
+
+
+def _bits_per_channel(file: Path, picture: Any) -> int:
+    if picture.format == "PNG":
+        with open(file, "rb") as stream:
+            return stream.read(25)[24]  # after the signature, the size of the header and the sizes
+    if picture.format == "TIFF":
+        return int(max(picture.tag_v2.get(_BITS_PER_SAMPLE, (1,))))
+    return 8
+
+
+def _require_pillow(path: Path) -> Any:
+    try:
+        import PIL.ExifTags
+        import PIL.Image
+        import PIL.ImageOps
+    except ImportError:
+        raise ImportError(f'{path}: pictures need Pillow: pip install "tensift[images]"') from None
+    return PIL
