@@ -83,7 +83,7 @@ def test_additions_are_those_of_the_definition(name, given, count, k):
         merits,
         sum,
         np.asarray(TIERS.get(name, np.zeros(SIZE))),
-        per_cost=False,
+        power=0,
     )
     assert_array_equal(selector.extend(k), picks[len(kept) :])
 
