@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from tensift import PaperSolver, STPCASelector, compare_selectors, stability_selection
+from tensift import Constraints, PaperSolver, STPCASelector, compare_selectors, stability_selection
 from tensift.cli import main
 from tensift.datasets import TensorDataset, load_digits, make_orbit
 from tensift.plotting import rule_in_words
@@ -218,6 +218,26 @@ def test_numbers_that_cannot_be_are_brought_into_range(page):
         page.run("document.getElementById('count').blur()")
         assert page["count"].get_attribute("value") == taken
         assert page["slider"].get_attribute("value") == taken
+
+
+def test_constraints_end_the_slider_and_are_said(driver, tmp_path):
+    constraints = Constraints(
+        include=[36], exclude=range(8), groups={"top": range(8, 16)}, at_least=2
+    )
+    selector = VarianceSelector(12, constraints=constraints).fit(FIRST)
+    write_report(tmp_path / "limits.html", selector, SOME)
+    page = Page(driver, tmp_path / "limits.html")
+    assert page["constraints"].is_displayed()
+    assert "Included x4_4." in page["constraints-sentences"].text
+    assert "Excluded 8 features." in page["constraints-sentences"].text
+    assert page["key-included"].is_displayed()
+    assert page["key-excluded"].is_displayed()
+    assert page["slider"].get_attribute("min") == "3"
+    assert page["slider"].get_attribute("max") == "12"
+    for typed, taken in (("60", "12"), ("1", "3"), ("7", "7")):
+        page.set_count(typed)
+        page.run("document.getElementById('count').blur()")
+        assert page["count"].get_attribute("value") == taken
 
 
 def test_suggestion_sets_the_one_number_and_says_why(page):
