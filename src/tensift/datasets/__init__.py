@@ -11,7 +11,6 @@ from tensift.datasets._open import (
 )
 from tensift.datasets._paper import fetch_paper, list_paper
 from tensift.datasets._read import read_tensor, sample_axes_of
-from tensift.datasets._sample_axes import SampleAxis
 from tensift.datasets._sea_surface import make_sea_surface
 from tensift.datasets._side_values import file_of_values
 from tensift.datasets._stored import available_memory
@@ -19,7 +18,6 @@ from tensift.datasets._synthetic import make_array, make_orbit
 from tensift.datasets._text_files import header_line
 
 __all__ = [
-    "SampleAxis",
     "TensorDataset",
     "available_memory",
     "check_readable",

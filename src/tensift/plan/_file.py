@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tensift.datasets import (
-    SampleAxis,
     check_readable,
     choose_tensor,
     open_tensor_file,
@@ -30,7 +29,7 @@ def numbers_of_file(
     path: str | os.PathLike[str],
     *,
     variable: str | None = None,
-    sample_axis: SampleAxis | None = None,
+    sample_axis: int | str | Sequence[int | str] | None = None,
     **table_options: Any,
 ) -> dict[str, Any]:
     """Return the shape, type and number of samples of a file, as arguments of `plan_job`.

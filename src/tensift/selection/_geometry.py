@@ -53,6 +53,7 @@ from tensift._utils.namespace import (
     precision_of,
     to_numpy,
 )
+from tensift._utils.threads import one_blas_thread
 from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
@@ -137,6 +138,11 @@ class Geometry:
     """
 
     def __init__(self, rows: Any, feature_mode: int | None) -> None:
+        # Most products are small: with sixteen threads they take ten times as long as with one.
+        with one_blas_thread():
+            self._look(rows, feature_mode)
+
+    def _look(self, rows: Any, feature_mode: int | None) -> None:
         raw = _fibres(rows, feature_mode)
         xp = namespace_of(raw)
         self.n_samples, self.n_features, _ = raw.shape
@@ -172,7 +178,8 @@ class Geometry:
         """``Y`` with ``T = Y Y^T``, on the host."""
         if self._components is None:  # nothing varies, so samples do not look like anything
             return np.zeros((self.n_samples, 1))
-        return target_of(self._components, neighbour_graph(self._components))
+        with one_blas_thread():
+            return target_of(self._components, neighbour_graph(self._components))
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:

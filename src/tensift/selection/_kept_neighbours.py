@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tensift._utils.namespace import namespace_of, precision_of, to_numpy
 from tensift._utils.nearest import nearest
+from tensift._utils.threads import one_blas_thread
 from tensift.selection._geometry import Geometry, indices_like
 
 __all__ = ["kept_by"]
@@ -24,6 +25,13 @@ def kept_by(judge: Geometry, order: NDArray[np.intp], counts: Sequence[int]) -> 
     neighbours have the largest cosine between whitened components of all features. On the chosen
     features, neighbours are nearest by distance.
     """
+    with one_blas_thread():
+        return _kept_by(judge, order, counts)
+
+
+def _kept_by(
+    judge: Geometry, order: NDArray[np.intp], counts: Sequence[int]
+) -> NDArray[np.float64]:
     n_samples = judge.n_samples
     count = min(_NEIGHBOURS, max(1, n_samples // 4))
     alike = judge.directions @ judge.directions.T
