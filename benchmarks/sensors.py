@@ -48,6 +48,7 @@ def run(repeats):
         "_count": tables["count"],
         "_budget": tables["budget"],
         "_distance": tables["distance"],
+        "_abilities": _abilities(),
     }
 
 
@@ -182,13 +183,13 @@ def _ccqr_orders(known, count, costs):
     return _placed(known, count, optimizers, list(_bases(known, count))[:-1])
 
 
-def _gqr_orders(known, count, shape):
+def _gqr_orders(known, count, shape, distance=DISTANCE):
     from pysensors.optimizers import GQR, QR
 
     def options(basis):  # GQR wants to be told the order without constraints
         (_, plain), *_ = _placed(known, known.shape[1], lambda scale: [QR()], [basis])
         return {
-            "constraint_option": "distance", "info": known, "r": DISTANCE, "nx": shape[0],
+            "constraint_option": "distance", "info": known, "r": distance, "nx": shape[0],
             "ny": shape[1], "all_sensors": plain, "n_sensors": count,
         }  # fmt: skip
 
@@ -269,3 +270,78 @@ def _summary(tables):
             }
         )
     return table
+
+
+def _abilities():
+    """What each can do on twelve samples of a 10 x 10 grid; every entry is tried."""
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(12, 6)) @ rng.normal(size=(6, 100)) + rng.normal(size=(12, 100)) / 10
+    samples -= samples.mean(axis=0)
+    places = np.stack(np.unravel_index(np.arange(100), (10, 10)), axis=1)
+    costs = rng.uniform(0.1, 1, 100)
+
+    def ours(count=20, data=samples, **limits):
+        selector = ColumnSubsetSelector(count, constraints=Constraints(**limits)).fit(data)
+        return selector, selector.get_support(indices=True)
+
+    def placed(optimizer, data=samples, **options):
+        from pysensors import SSPOR
+
+        return SSPOR(optimizer=optimizer, n_sensors=20).fit(data, quiet=True, seed=0, **options)
+
+    def near(sensors):
+        pairs = int((pdist(places[sensors]) < 2).sum())
+        return f"no: {pairs} pairs too near" if pairs else "yes"
+
+    def theirs_apart():
+        (_, found), *_ = _gqr_orders(samples, 20, (10, 10), distance=2.0)
+        return near(found)
+
+    def theirs_cheap():
+        from pysensors.optimizers import CCQR
+
+        found = placed(CCQR(sensor_costs=costs)).get_selected_sensors()
+        return "yes" if costs[found].sum() <= 5 else f"no: they cost {costs[found].sum():.1f} of 5"
+
+    def theirs_of(data):
+        from pysensors.optimizers import QR
+
+        placed(QR(), data)
+        return "yes"
+
+    waves = samples + 1j * samples[::-1]
+    both = {"costs": costs, "budget": 5, "min_distance": 2, "positions": places}
+    trials = {
+        "20 sensors two steps apart, from 12 samples": (
+            lambda: near(ours(min_distance=2, positions=places)[1]), theirs_apart,
+        ),
+        "20 sensors that cost no more than 5": (
+            lambda: "yes" if costs[ours(costs=costs, budget=5)[1]].sum() <= 5 else "no",
+            theirs_cheap,
+        ),
+        "a budget and a distance together": (
+            lambda: near(ours(**both)[1]), lambda: "no: one optimiser takes one of them",
+        ),
+        "tensors": (
+            lambda: "yes" * bool(ours(data=samples.reshape(12, 10, 10))),
+            lambda: theirs_of(samples.reshape(12, 10, 10)),
+        ),
+        "complex samples": (
+            lambda: "yes" * bool(ours(data=waves.reshape(12, 10, 10))), lambda: theirs_of(waves),
+        ),
+    }  # fmt: skip
+    table = Table("What each can do, tried in this run")
+    for name, (us, them) in trials.items():
+        table.rows.append({"": name, "ours": _tried(us), "PySensors": _tried(them)})
+    table.notes = [
+        "only PySensors: sensors for a classification (SSPOC), regions given as shapes, the "
+        "interaction of pairs of sensors; ours takes regions as masks",
+    ]
+    return table
+
+
+def _tried(trial):
+    try:
+        return trial()
+    except (ValueError, TypeError) as error:
+        return f"no: {str(error).splitlines()[0][:80]}"
