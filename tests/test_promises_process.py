@@ -347,9 +347,18 @@ sys.exit(main(["select", "x.npy", "-k", "3", "-o", "out", "--no-figure"]))
 """
 
 
+# Under nohup or in the background of a shell, signals may be ignored, and children inherit that.
+HEARING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""
+
+
 def started(script):
     process = subprocess.Popen(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", HEARING + script],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
