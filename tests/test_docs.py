@@ -121,7 +121,7 @@ def test_commands_on_pages_exist(page):
     for command in re.findall(r"^\$ (tensift .*)$", page.read_text(), flags=re.MULTILINE):
         arguments = shlex.split(command, comments=True)[1:]
         if arguments != ["--version"]:
-            _make_parser().parse_args(arguments)  # exits if something is wrong with them
+            _make_parser(arguments).parse_args(arguments)  # exits if something is wrong with them
 
 
 def reach(page):

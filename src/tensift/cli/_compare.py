@@ -14,6 +14,7 @@ import numpy as np
 from tensift import Constraints
 from tensift._utils.tables import to_csv
 from tensift.cli._arguments import count_or_share, jobs, names, non_negative, positive_int
+from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments, format_shape
 from tensift.cli._constraints import (
     CONSTRAINTS_EPILOG,
@@ -89,7 +90,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "compare",
-        help="compare several methods, and random selection, on your data",
+        help=COMMANDS["compare"],
         description=_DESCRIPTION,
         epilog=f"{_EPILOG}\n{CONSTRAINTS_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensift import STPCASelector
 from tensift._utils.tables import csv_text
+from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments
 from tensift.cli._figures import write_figure
 from tensift.cli._output import OutputFolder
@@ -57,7 +58,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "demo",
-        help="select pixels and channels of bundled data, and draw them",
+        help=COMMANDS["demo"],
         description="Select pixels and channels of bundled data, and draw them.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensift._utils.units import format_bytes
+from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments, format_shape, show
 from tensift.cli._guess import Guess, guess_meanings
 from tensift.cli._input import add_input_arguments, in_chunks, read_arguments, read_input
@@ -68,7 +69,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "info",
-        help="show what is in a file, and how much memory a selection would take",
+        help=COMMANDS["info"],
         description="Show what a file holds, and how much memory each orientation would take.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

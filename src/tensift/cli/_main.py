@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 import tensift
 from tensift._utils.terminal import printable
-from tensift.cli import _compare, _demo, _info, _paper, _plan, _report, _select
+from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console
 from tensift.cli._process import (
     Stopped,
@@ -86,7 +88,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _run_command(argv: Sequence[str] | None) -> int:
     try:
-        arguments = _make_parser().parse_args(argv)
+        given = sys.argv[1:] if argv is None else argv
+        arguments = _make_parser(given).parse_args(given)
     except SystemExit as stop:  # argparse has printed help, the version or what was wrong
         flush_output()
         return int(stop.code or 0)
@@ -104,7 +107,8 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-def _make_parser() -> argparse.ArgumentParser:
+def _make_parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Make the parser; of all commands, only the one that is called is loaded."""
     parser = _Parser(
         prog="tensift",
         description="Choose the few features that matter in tensor data, without labels.",
@@ -113,8 +117,12 @@ def _make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tensift {tensift.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (_select, _report, _compare, _info, _plan, _paper, _demo):
-        command.add_parser(commands)
+    called = next((word for word in given if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        if name == called:
+            import_module(f"tensift.cli._{name}").add_parser(commands)
+        else:
+            commands.add_parser(name, help=summary)
     return parser
 
 

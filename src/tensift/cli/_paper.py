@@ -12,6 +12,7 @@ from typing import Any
 
 from tensift._utils.cells import CellStore
 from tensift.cli._arguments import jobs, names, positive_int
+from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments
 from tensift.cli._figures import write_figure
 from tensift.cli._output import OutputFolder
@@ -56,7 +57,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "paper",
-        help="make the tables and figures of the paper",
+        help=COMMANDS["paper"],
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

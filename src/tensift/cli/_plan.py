@@ -19,6 +19,7 @@ from tensift.cli._arguments import (
     or_auto,
     positive_int,
 )
+from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, show
 from tensift.cli._figures import FORMATS, write_figure
 from tensift.cli._input import add_table_arguments, table_arguments
@@ -72,7 +73,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "plan",
-        help="estimate the memory and time of a job before you run it",
+        help=COMMANDS["plan"],
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tensift._utils.units import format_bytes
+from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments, format_shape
 from tensift.cli._constraints import CONSTRAINTS_EPILOG, add_constraint_arguments
 from tensift.cli._input import add_input_arguments, inputs_of, read_input
@@ -41,7 +42,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "report",
-        help="write a selection as one page for the browser",
+        help=COMMANDS["report"],
         description=_DESCRIPTION,
         epilog=f"{_EPILOG}\n{CONSTRAINTS_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,

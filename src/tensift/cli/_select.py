@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from tensift import StabilitySelection, STPCASelector
+from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments, format_shape
 from tensift.cli._constraints import CONSTRAINTS_EPILOG, add_constraint_arguments
 from tensift.cli._figures import FORMATS, require_figures, warn_not_made, write_figure
@@ -85,7 +86,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "select",
-        help="rank the features of a file, and write the best to files",
+        help=COMMANDS["select"],
         description=_DESCRIPTION,
         epilog=f"{_EPILOG}\n{CONSTRAINTS_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,7 +1,12 @@
-"""Rivals load on first use, and one that cannot be imported does not affect the others."""
+"""Rivals and commands load on first use; a broken one does not affect the others."""
 
 import subprocess
 import sys
+
+import pytest
+
+from tensift.cli import main
+from tensift.cli._commands import COMMANDS
 
 FIT = """
 import numpy as np
@@ -73,3 +78,19 @@ def test_a_fit_and_the_package_of_rivals_itself_load_no_rival():
 
 def test_a_rival_that_cannot_be_imported_does_not_affect_the_others():
     run(f"FIT = {FIT!r}" + ONE_BROKEN_AFTER_ANOTHER)
+
+
+def test_help_and_version_load_no_mathematics():
+    run(
+        "import sys\n"
+        "from tensift.cli import main\n"
+        "assert main(['--help']) == main(['--version']) == 0\n"
+        "loaded = {'numpy', 'scipy', 'sklearn', 'matplotlib', 'pandas'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_is_in_the_file_of_its_name(name, capsys):
+    assert main([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: tensift {name}")
