@@ -159,6 +159,26 @@ def test_what_does_not_matter():
     assert_array_equal(permuted[order[:10]], expected[:10])
 
 
+def test_rounding_decides_nothing_where_deviations_are_equal():
+    rng = np.random.default_rng(3)
+    X = flat(faces(n=120))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = Geometry(X, None).agreement
+    for _ in range(5):
+        samples, features = rng.permutation(120), rng.permutation(30)
+        found = Geometry(X[samples][:, features] + 1, None).agreement
+        assert_allclose(found, expected[features], atol=1e-9)
+
+
+def test_rounding_decides_nothing_where_samples_are_equally_near(library):
+    """Rare values: some samples are equal, and some features have equal deviations and moments."""
+    rng = np.random.default_rng(3)
+    X = np.where(rng.uniform(size=(120, 24)) < 0.05, 1.0, 0.0)
+    X[:, :8] += rng.integers(0, 5, size=(120, 8))
+    expected = Geometry(X, None).agreement
+    assert_allclose(Geometry(library.asarray(X), None).agreement, expected, atol=1e-9)
+
+
 def test_a_copy_never_comes_before_an_independent_feature_of_equal_alignment():
     X = np.linalg.qr(np.random.default_rng(0).normal(size=(50, 6)))[0]
     X[:, 4] = X[:, 1]

@@ -57,6 +57,7 @@ from tensift._utils.threads import one_blas_thread
 from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
+from tensift.selection._quarters import quarters_of
 
 __all__ = ["Geometry", "GeometryOrder", "feature_agreement", "indices_like", "standard_error"]
 
@@ -383,18 +384,15 @@ def _look_at(
     """Return what gives the components of all features, and the agreement of every feature.
 
     The agreement is cross-fitted: neighbours come from one half of the features, and the features
-    of the other half are judged. Quarters make two splits into halves. Features are split by the
-    rank of their deviation, not by their index, so that the result does not depend on the order of
-    features.
+    of the other half are judged. Quarters make two splits into halves (`quarters_of`).
     """
     n_samples, n_features, depth = values.shape
     xp = namespace_of(values)
     flat = xp.reshape(values, (n_samples, n_features * depth))
     if n_features == 1:
         return SampleComponents(flat), np.ones(1)
-    ranked = np.argsort(-deviation, kind="stable")
+    quarters = quarters_of(values, deviation)
     # Columns are taken much faster in ascending order.
-    quarters = [np.sort(ranked[start::4]) for start in range(4)]
     columns = [(depth * quarter[:, None] + np.arange(depth)).ravel() for quarter in quarters]
     components = SampleComponents(flat, columns)
     found = np.zeros(n_features)

@@ -286,9 +286,9 @@ def _nearest(components: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     """Return the `count` most similar other samples of each sample, the nearest first."""
     size = len(components)
     length = np.linalg.norm(components, axis=1, keepdims=True)
-    unit = components / np.where(length > 0, length, 1)
-    if size > _DENSE:  # for fewer samples, single precision would save no time
-        unit = unit.astype(np.float32)
+    # In single precision rounding errors of the components vanish: they must not decide between
+    # samples that are equally near.
+    unit = (components / np.where(length > 0, length, 1)).astype(np.float32)
     nearest = np.empty((size, count), dtype=np.intp)
     step = max(1, _IN_CACHE // size)
     for start in range(0, size, step):

@@ -1,0 +1,62 @@
+"""Quarters of the features, of which halves are made for cross-fitting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.namespace import namespace_of, precision_of, to_numpy
+
+__all__ = ["quarters_of"]
+
+# Numbers that differ by a smaller share differ by rounding, which depends on the order of samples
+# and on the library.
+_ROUNDING = {"float64": 1e-9, "float32": 1e-6}
+
+
+def quarters_of(values: Any, deviation: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Split features into quarters that are alike; each is in ascending order.
+
+    Features are dealt out by the rank of their deviation, not by their index, so that the quarters
+    do not depend on the order of features. Of equal deviations, as in standardised samples, the
+    fourth moments decide. The index decides only between features that are equal in both.
+
+    Parameters
+    ----------
+    values : array of shape (n, features, t)
+        Centred values of features.
+    deviation : ndarray of shape (features,)
+        Their standard deviations.
+
+    Returns
+    -------
+    list of four ndarray of int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.selection._quarters import quarters_of
+    >>> values = np.random.default_rng(0).normal(size=(9, 6, 1)) * np.arange(1, 7)[:, None]
+    >>> quarters_of(values, np.arange(1.0, 7.0))
+    [array([1, 5]), array([0, 4]), array([3]), array([2])]
+    """
+    tolerance = _ROUNDING[precision_of(values)]
+    places = _places(deviation, tolerance)
+    ranked = np.argsort(places, kind="stable")
+    if len(np.unique(places)) < len(places):
+        xp = namespace_of(values)
+        fourth = xp.sum(xp.sum(values**2, axis=2) ** 2, axis=0)
+        ranked = np.lexsort((_places(np.asarray(to_numpy(fourth), float), tolerance), places))
+    return [np.sort(ranked[start::4]) for start in range(4)]
+
+
+def _places(numbers: NDArray[np.float64], tolerance: float) -> NDArray[np.intp]:
+    """Return the places of numbers in descending order; equal numbers have the same."""
+    order = np.argsort(-numbers, kind="stable")
+    ordered = numbers[order]
+    is_less = ordered[1:] < (1 - tolerance) * ordered[:-1]
+    places = np.zeros(len(numbers), dtype=np.intp)
+    places[order[1:]] = np.cumsum(is_less)
+    return places
