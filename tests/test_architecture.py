@@ -15,6 +15,7 @@ LAYERS = (
     "algebra",
     "graphs",
     "sources",
+    "labels",
     "moments",
     "solvers",
     "selection",

@@ -9,8 +9,13 @@ from tensift._utils.namespace import is_device_array, namespace_of
 __all__ = ["pool_elements", "resolve_mode"]
 
 
-def resolve_mode(name: str, mode: int, n_modes: int) -> int:
+def resolve_mode(name: str, mode: Any, n_modes: int) -> int:
     """Turn a mode that may be negative into a non-negative one; `name` is for the error."""
+    if isinstance(mode, str):
+        raise ValueError(
+            f"{name}={mode!r} is the name of a mode, but the samples have no names; give a number "
+            f"from 0 to {n_modes - 1}, or pass an xarray.DataArray or a dataset with dims"
+        )
     if mode not in range(-n_modes, n_modes):
         raise ValueError(
             f"{name}={mode} is not a mode of samples with {n_modes} mode(s); "

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils._set_output import _get_output_config
+from sklearn.utils._set_output import ADAPTERS_MANAGER, _get_output_config
 from sklearn.utils.validation import _check_feature_names_in
 
 __all__ = [
@@ -26,7 +26,9 @@ __all__ = [
     "check_feature_names_in",
     "fit_context",
     "fit_context_of_meta_estimator",
+    "output_format",
     "output_is_frame",
+    "register_output",
     "validate_parameter_constraints",
 ]
 
@@ -49,4 +51,14 @@ def fit_context_of_meta_estimator(method: Method) -> Method:
 
 def output_is_frame(estimator: Any) -> bool:
     """Whether ``set_output`` asks ``transform`` for a data frame."""
-    return bool(_get_output_config("transform", estimator)["dense"] != "default")
+    return output_format(estimator) not in ("default", "xarray")
+
+
+def output_format(estimator: Any) -> str:
+    """Return what ``set_output`` asks ``transform`` for: "default", "xarray", "pandas", ..."""
+    return str(_get_output_config("transform", estimator)["dense"])
+
+
+def register_output(adapter: Any) -> None:
+    """Let ``set_output`` know a further container."""
+    ADAPTERS_MANAGER.register(adapter)

@@ -39,7 +39,7 @@ __all__ = [
 
 _COLLAPSED = 1e-6  # if no score is larger, the penalties have driven all scores to zero
 _SOLVER_SETTINGS = ("tol", "max_iter", "convention", "stopping")
-_NOT_OPTIONS = {"verbose", "feature_shape", "constraints"}
+_NOT_OPTIONS = {"verbose", "feature_shape", "sample_dim", "constraints"}
 
 
 def add_method_arguments(group: Any) -> None:
@@ -226,6 +226,5 @@ def say_constraints(console: Console, selector: TensorSelector) -> None:
 def feature_names_of(selector: TensorSelector, dataset: TensorDataset) -> ModeNames:
     """The names of the features: elements, or the indices of a mode."""
     names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
-    if selector.feature_mode is None:
-        return names
-    return names.only([selector.feature_mode % len(dataset.feature_shape)])
+    mode = selector._mode_of_features()
+    return names if mode is None else names.only([mode])

@@ -13,8 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._utils.namespace import refuse_device_array
+from tensift._utils.sklearn_compat import output_is_frame
 from tensift._utils.stacks import adjoint, squared_modulus
 from tensift.decomposition._coordinates import Coordinates
+from tensift.labels import labelled_dataset, unlabelled
 from tensift.moments import (
     Moments,
     OrientedEstimator,
@@ -74,9 +76,18 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         -------
         ndarray of shape ``(n, n_components_)``
             Real for real samples, unless a basis is complex and lacks the symmetry of the DFT. For
-            a Dask array, a Dask array that is not computed yet.
+            a Dask array, a Dask array that is not computed yet. For a DataArray of xarray, a
+            DataArray.
         """
         self._check_solved()
+        found = self._unlabelled(X, fitted=True)
+        values = self._coordinates_of(found.samples)
+        if found.form is None or output_is_frame(self):
+            return values
+        return found.form.coordinates(values, "component")
+
+    def _coordinates_of(self, X: Any) -> Any:
+        """Return the coordinates of samples without names."""
         source = lazy_source(self, X)
         if source is None:
             return self._encode(self._more_samples(X))
@@ -103,6 +114,15 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         ndarray of shape (n, d_1, ..., d_m), or (n, d) if fitted on rows
         """
         self._check_solved()
+        found = unlabelled(X)
+        whole = self._samples_of(found.samples)
+        if found.form is None:
+            return whole
+        shaped = whole.reshape(len(whole), *self.feature_shape_)
+        return found.form.restored(shaped, self._names_or_numbers())
+
+    def _samples_of(self, X: Any) -> NDArray:
+        """Reconstruct samples from coordinates without names."""
         refuse_device_array(X, type(self).__name__)
         coordinates = check_finite(X)
         if coordinates.shape[1:] != (self.n_components_,):
@@ -135,6 +155,38 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         kept = self._moments.orientation.kept_slices
         operators = self.decoder_[kept] @ adjoint(self.encoder_[kept])
         return self._share_reconstructed(X, operators)
+
+    def to_xarray(self) -> Any:
+        """Return components, mean and scores as a Dataset of xarray, with the names of the modes.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``components`` has the dimension ``component`` and those of a sample, as has
+            ``explained_variance`` and ``explained_variance_ratio`` the first.
+
+        Examples
+        --------
+        >>> from tensift import TensorPCA
+        >>> from tensift.datasets import load_digits
+        >>> pca = TensorPCA(n_components=2, truncation="global").fit(load_digits())
+        >>> dict(pca.to_xarray().components.sizes)
+        {'component': 2, 'row': 8, 'column': 8}
+        """
+        self._check_solved()
+        names = self._names_or_numbers()
+        whole, along = names.dims, ("component",)
+        values = {
+            "components": (
+                (*along, *whole),
+                self.components_.reshape(self.n_components_, *names.shape),
+            ),
+            "mean": (whole, self.mean_),
+            "score": (whole, self.scores_),
+            "explained_variance": (along, self.explained_variance_),
+            "explained_variance_ratio": (along, self.explained_variance_ratio_),
+        }
+        return labelled_dataset(values, names, {"estimator": type(self).__name__})
 
     def _check_solved(self) -> None:
         """Raise an error that says what to do if there are no results yet."""

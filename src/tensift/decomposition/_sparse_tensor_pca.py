@@ -14,6 +14,7 @@ from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift._utils.warnings import warn_user
 from tensift.decomposition._base import TensorDecomposition, energy_of_rounding
 from tensift.decomposition._coordinates import Coordinates
+from tensift.labels import SampleDims
 from tensift.moments import GramTensor, Orientation, usable_gram
 from tensift.solvers import Coupling, SparsePCASolution, critical_sparsity, solve_sparse_pca
 from tensift.stpca import check_fractions
@@ -59,7 +60,7 @@ class SparseTensorPCA(TensorDecomposition):
         "relative": `lam` is a fraction of the value above which every encoder is zero, and `ridge`
         a fraction of the largest eigenvalue of the Gram matrices. "absolute": both are used as they
         are.
-    orientation, basis, feature_shape
+    orientation, basis, feature_shape, sample_dim
         As in `TensorPCA`.
     n_init : int, default=1
         The number of starts. The problem is not convex, so the best result is kept, for every
@@ -159,12 +160,13 @@ class SparseTensorPCA(TensorDecomposition):
         ridge: float = 0.0,
         sparsity: str = "entries",
         penalty_units: str = "relative",
-        orientation: int = 0,
+        orientation: int | str = 0,
         basis: Any = "identity",
         n_init: int = 1,
         tol: float = 1e-7,
         max_iter: int = 1000,
         feature_shape: tuple[int, ...] | None = None,
+        sample_dim: SampleDims = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = False,
@@ -180,6 +182,7 @@ class SparseTensorPCA(TensorDecomposition):
         self.tol = tol
         self.max_iter = max_iter
         self.feature_shape = feature_shape
+        self.sample_dim = sample_dim
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -14,6 +14,7 @@ from tensift._utils.warnings import warn_user
 from tensift.decomposition._base import TensorDecomposition, energy_of_rounding
 from tensift.decomposition._coordinates import Coordinates
 from tensift.decomposition._truncation import choose_ranks
+from tensift.labels import SampleDims
 from tensift.moments import GramTensor, usable_gram
 
 __all__ = ["TensorPCA"]
@@ -56,6 +57,8 @@ class TensorPCA(TensorDecomposition):
         variance 1. Coordinates of different slices can still be correlated.
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
+    sample_dim : hashable, list of these or None, default=None
+        The dimension of a DataArray that counts samples, or several. None: the first.
     random_state : int, RandomState or None, default=None
         The seed of the "random" basis.
 
@@ -132,10 +135,11 @@ class TensorPCA(TensorDecomposition):
         n_components: int | float | None = None,
         *,
         truncation: str = "slice",
-        orientation: int = 0,
+        orientation: int | str = 0,
         basis: Any = "identity",
         whiten: bool = False,
         feature_shape: tuple[int, ...] | None = None,
+        sample_dim: SampleDims = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
@@ -144,6 +148,7 @@ class TensorPCA(TensorDecomposition):
         self.basis = basis
         self.whiten = whiten
         self.feature_shape = feature_shape
+        self.sample_dim = sample_dim
         self.random_state = random_state
 
     def _solve(self, samples: NDArray | None) -> None:

@@ -12,6 +12,7 @@ from tensift._utils.checkpoint import fingerprint
 from tensift._utils.namespace import is_device_array
 from tensift._version import __version__
 from tensift.algebra import make_transform
+from tensift.labels import SampleDims
 from tensift.moments._moments import Moments
 from tensift.moments._oriented import OrientedEstimator
 from tensift.moments._resume import PassCheckpoint
@@ -19,7 +20,6 @@ from tensift.sources import (
     ChunkedSource,
     SlicingReader,
     StoredSource,
-    source_of,
 )
 
 __all__ = ["collect_moments"]
@@ -27,10 +27,11 @@ __all__ = ["collect_moments"]
 
 def collect_moments(
     X: ArrayLike,
-    orientation: int = 0,
+    orientation: int | str = 0,
     basis: Any = "identity",
     *,
     feature_shape: tuple[int, ...] | None = None,
+    sample_dim: SampleDims = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -47,7 +48,7 @@ def collect_moments(
     X : array-like of shape (n, d_1, ..., d_m) or (n, d), or a source
         Samples in memory, a memory map, an HDF5 or Zarr array, an iterator over chunks of
         samples, or a Dask array.
-    orientation, basis, feature_shape, random_state
+    orientation, basis, feature_shape, sample_dim, random_state
         As in `STPCASelector`. With ``basis="eigen"`` the samples are read twice.
     n_jobs : int or None, default=None
         The number of threads. The result does not depend on it.
@@ -80,7 +81,9 @@ def collect_moments(
     (8, 6)
     >>> folder.cleanup()
     """
-    collector = _Collector(orientation, basis, feature_shape, random_state, n_jobs, verbose)
+    collector = _Collector(
+        orientation, basis, feature_shape, sample_dim, random_state, n_jobs, verbose
+    )
     collector._validate_params()
     if checkpoint is not None:
         source = _readable_here(X, collector)
@@ -96,9 +99,10 @@ def _readable_here(X: Any, collector: _Collector) -> ChunkedSource:
         raise ValueError(
             "checkpoint cannot be used with X on a device; leave it out, or pass NumPy arrays"
         )
-    source = source_of(X)
+    source = collector._source_of(X)
     if source is None:
         source = StoredSource(SlicingReader(collector._first_samples(X, 2)))
+        source.names = collector.names_
     if not isinstance(source, ChunkedSource):
         raise ValueError(
             "checkpoint needs samples that this process reads, but X is a Dask array; leave "
@@ -114,9 +118,10 @@ class _Collector(OrientedEstimator):
 
     def __init__(
         self,
-        orientation: int,
+        orientation: int | str,
         basis: Any,
         feature_shape: tuple[int, ...] | None,
+        sample_dim: SampleDims,
         random_state: int | np.random.RandomState | None,
         n_jobs: int | None,
         verbose: bool | int,
@@ -124,6 +129,7 @@ class _Collector(OrientedEstimator):
         self.orientation = orientation
         self.basis = basis
         self.feature_shape = feature_shape
+        self.sample_dim = sample_dim
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -7,14 +7,14 @@ from typing import Any
 from tensift._utils.namespace import check_same_kind
 from tensift._utils.sklearn_compat import output_is_frame
 from tensift.moments._samples import TensorEstimator
-from tensift.sources import DaskSource, Source, source_of
+from tensift.sources import DaskSource, Source
 
 __all__ = ["lazy_source"]
 
 
 def lazy_source(estimator: TensorEstimator, X: Any) -> Source | None:
     """Return a source for `X`, checked for `estimator`; None for arrays in memory."""
-    source = source_of(X)
+    source = estimator._source_of(X, fitted=True)
     if source is None:
         return None
     is_lazy = isinstance(source, DaskSource)

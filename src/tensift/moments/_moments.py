@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tensift._utils.pool import Pool
 from tensift._utils.stacks import adjoint, diagonal_of, squared_modulus
+from tensift.labels import Names
 from tensift.moments._orientation import Orientation
 from tensift.moments._tensor import GramTensor
 from tensift.sources import EvenSubsample, UnusableSample
@@ -57,6 +58,8 @@ class Moments:
     subsample : EvenSubsample or None
         A few evenly spaced samples, for methods that need samples; see
         `tensift.sources.even_subsample`. None after `merge` and `update`.
+    names : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     Examples
     --------
@@ -71,6 +74,8 @@ class Moments:
     >>> bool(np.allclose(moments.gram().dense()[1], centred.T @ centred))
     True
     """
+
+    names: Names | None = None
 
     def __init__(self, orientation: Orientation, slices: slice | None = None) -> None:
         self.orientation = orientation

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift._utils.modes import resolve_mode
 from tensift._utils.namespace import Kind, check_same_kind, is_complex, is_device_array, kind_of
 from tensift._utils.pool import Pool
 from tensift._utils.sklearn_compat import fit_context
@@ -43,7 +42,6 @@ from tensift.sources import (
     SlicingReader,
     Source,
     StoredSource,
-    source_of,
 )
 
 __all__ = ["OrientedEstimator"]
@@ -54,6 +52,7 @@ _OF_SAMPLES = {
     "feature_names_in_",
     "n_features_in_",
     "n_samples_seen_",
+    "names_",
     "orientation_",
 }
 
@@ -68,20 +67,21 @@ class OrientedEstimator(TensorEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorEstimator._parameter_constraints,
-        "orientation": [Integral],
+        "orientation": [Integral, str],
         "basis": "no_validation",
+        "sample_dim": "no_validation",
         "random_state": ["random_state"],
     }
     _solves_in_passes: ClassVar[bool] = False  # whether slices can be solved block by block
 
-    orientation: int
+    orientation: int | str
     basis: Any
     random_state: int | np.random.RandomState | None
     orientation_: int
     n_samples_seen_: int
     _moments: Moments
     _is_borrowed: bool  # whether the moments belong to the user, and must not be changed
-    _oriented_by: tuple[int, Any]
+    _oriented_by: tuple[int | str, Any]
 
     @fit_context
     def fit(self, X: ArrayLike | Moments, y: Any = None) -> Self:
@@ -195,7 +195,7 @@ class OrientedEstimator(TensorEstimator):
         Returns the checked samples if they are in memory.
         """
         self._is_borrowed = isinstance(X, Moments)
-        source = None if self._is_borrowed else source_of(X)
+        source = None if self._is_borrowed else self._source_of(X)
         samples = None
         if self._is_borrowed:
             self._moments = self._checked_moments(X)
@@ -204,6 +204,8 @@ class OrientedEstimator(TensorEstimator):
         else:
             samples = self._first_samples(X, min_samples=2)
             self._moments = self._moments_of_array(samples)
+        if not self._is_borrowed:
+            self._moments.names = self.names_
         self.n_samples_seen_ = self._moments.count
         return samples
 
@@ -277,7 +279,7 @@ class OrientedEstimator(TensorEstimator):
             name = type(self).__name__
             raise ValueError(f"X has its moments on a device; pass X.to_numpy() to {name}")
         orientation = moments.orientation
-        self._learn_shape(orientation.feature_shape)
+        self._learn_shape(orientation.feature_shape, moments.names)
         self._check_features()
         self._check_orientation(orientation)
         self._resolve_orientation()
@@ -300,7 +302,7 @@ class OrientedEstimator(TensorEstimator):
     def _take_in_first(self, X: Any) -> None:
         """Begin a stream of samples; there may be only one in this chunk."""
         self._is_borrowed = False
-        source = source_of(X)
+        source = self._source_of(X)
         if source is not None:
             self._moments = self._stream_of(source)
             return
@@ -338,7 +340,7 @@ class OrientedEstimator(TensorEstimator):
         subsample = copy(moments.subsample) if self._needs_subsample() else None
         if self._is_borrowed:
             moments = Moments(moments.orientation).merge(moments)
-        source = source_of(X)
+        source = self._source_of(X, fitted=True)
         if source is not None:
             self._check_source(source)
             measure = MomentsOfChunk(moments.orientation)
@@ -400,8 +402,7 @@ class OrientedEstimator(TensorEstimator):
             raise ValueError("X is complex, but earlier samples are real; convert all to one")
 
     def _resolve_orientation(self) -> None:
-        n_modes = len(self.feature_shape_)
-        self.orientation_ = resolve_mode("orientation", self.orientation, n_modes)
+        self.orientation_ = self._mode_number("orientation", self.orientation)
 
     def _refuse_basis_of_all_samples(self) -> None:
         if is_data_driven(self.basis) and len(self.feature_shape_) > 1:
@@ -435,7 +436,7 @@ class OrientedEstimator(TensorEstimator):
     def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
         """Return the share of the energy of `X` that operators of the kept slices reconstruct."""
         orientation, mean = self._moments.orientation, self._moments.mean
-        source = source_of(X)
+        source = self._source_of(X, fitted=True)
         if source is not None:
             self._check_source(source)
             measure = partial(

@@ -13,6 +13,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import validate_data
 
 from tensift._utils.arrays import as_array, refuse_masked
+from tensift._utils.modes import resolve_mode
 from tensift._utils.namespace import (
     Kind,
     check_same_kind,
@@ -22,8 +23,9 @@ from tensift._utils.namespace import (
     refuse_device_array,
 )
 from tensift.algebra import floating_on_device
+from tensift.labels import Labelled, Names, SampleDims, unlabelled
 from tensift.moments._device_moments import row_blocks
-from tensift.sources import Source
+from tensift.sources import Source, source_of
 
 __all__ = [
     "TensorEstimator",
@@ -46,6 +48,8 @@ class TensorEstimator(BaseEstimator):
     _takes_device_arrays: ClassVar[bool] = False  # arrays of other libraries than NumPy
 
     feature_shape: tuple[int, ...] | None
+    sample_dim: SampleDims = None  # for subclasses without this parameter
+    names_: Names | None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -55,8 +59,10 @@ class TensorEstimator(BaseEstimator):
     def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> Any:
         """Check samples and return them in their tensor shape, ``(n, d_1, ..., d_m)``.
 
-        With ``reset`` their shape is stored; otherwise it must equal the stored one.
+        With ``reset`` their shape and names are stored; otherwise they must fit the stored ones.
         """
+        found = self._unlabelled(X, fitted=not reset)
+        X = found.samples
         refuse_masked(X)
         if isinstance(X, list | tuple):
             # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.
@@ -76,7 +82,7 @@ class TensorEstimator(BaseEstimator):
             X = validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=min_samples)
         shape = tuple(X.shape[1:])
         if reset:
-            self._learn_shape(shape)
+            self._learn_shape(shape, found.names)
         else:
             self._check_shape(shape)
         shape = (X.shape[0], *self.feature_shape_)
@@ -86,6 +92,31 @@ class TensorEstimator(BaseEstimator):
         """Return the kind of array that was fitted; None for NumPy arrays."""
         return None
 
+    def _unlabelled(self, X: Any, *, fitted: bool) -> Labelled:
+        """Take the names off samples; with `fitted`, order them like the fitted ones."""
+        return unlabelled(X, self.sample_dim, vars(self).get("names_") if fitted else None)
+
+    def _source_of(self, X: Any, *, fitted: bool = False) -> Source | None:
+        """Return a source that reads `X` and knows its names; None if `X` is in memory."""
+        found = self._unlabelled(X, fitted=fitted)
+        source = source_of(found.samples)
+        if source is not None and found.names is not None:
+            source.names = found.names
+        return source
+
+    def _names_or_numbers(self) -> Names:
+        """Return the names of the fitted modes; ``mode_0``, ``mode_1``, ... if they have none."""
+        if self.names_ is not None:
+            return self.names_
+        dims = tuple(f"mode_{mode}" for mode in range(len(self.feature_shape_)))
+        return Names(self.feature_shape_, dims)
+
+    def _mode_number(self, argument: str, mode: Any) -> int:
+        """Return the number of a mode that is given by number or by name."""
+        if isinstance(mode, str) and self.names_ is not None:
+            return self.names_.mode_of(argument, mode)
+        return resolve_mode(argument, mode, len(self.feature_shape_))
+
     def _learn_source(self, source: Source) -> None:
         """Store the shape of samples that are not in memory."""
         is_complex_row = np.dtype(source.dtype).kind == "c" and len(source.sample_shape) == 1
@@ -93,12 +124,13 @@ class TensorEstimator(BaseEstimator):
             raise ValueError(
                 "Complex data not supported in rows; pass tensors, or give feature_shape"
             )
-        self._learn_shape(source.sample_shape)
+        self._learn_shape(source.sample_shape, source.names)
         self.__dict__.pop("feature_names_in_", None)
 
-    def _learn_shape(self, shape: tuple[int, ...]) -> None:
-        """Store the tensor shape of samples that are passed with `shape`."""
+    def _learn_shape(self, shape: tuple[int, ...], names: Names | None = None) -> None:
+        """Store the tensor shape of samples that are passed with `shape`, and their names."""
         self.feature_shape_ = self._tensor_shape(shape)
+        self.names_ = names if names is not None and names.shape == self.feature_shape_ else None
         self.n_features_in_ = math.prod(self.feature_shape_)
         self._rows_in = len(shape) == 1
 

@@ -20,7 +20,6 @@ from tensift.sources import (
     StoredSource,
     even_subsample,
     locate_errors,
-    source_of,
 )
 
 __all__ = ["take_in_subsample"]
@@ -45,9 +44,9 @@ def take_in_subsample(estimator: TensorEstimator, X: Any, *, verbose: bool = Fal
                 "X is Moments without samples, since they were merged or updated; pass samples, or "
                 "what collect_moments returns"
             )
-        estimator._learn_shape(X.orientation.feature_shape)
+        estimator._learn_shape(X.orientation.feature_shape, X.names)
         return X.subsample.rows()
-    source = source_of(X)
+    source = estimator._source_of(X)
     if source is None:
         samples = estimator._validate_samples(X, reset=True)
         refuse_gradients(samples)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.sklearn_compat import Interval
+from tensift.labels import SampleDims
 from tensift.rivals._greedy import GreedySelector, Picks
 from tensift.selection import (
     Chosen,
@@ -49,6 +50,9 @@ class ColumnSubsetSelector(GreedySelector):
         through their 64 leading principal components.
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input.
+    sample_dim : hashable, list of these or None, default=None
+        The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
+        of a scene is a sample. None: the first.
 
     Attributes
     ----------
@@ -112,6 +116,7 @@ class ColumnSubsetSelector(GreedySelector):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorSelector._parameter_constraints,
         "swaps": [Interval(Integral, 0, None, closed="left")],
+        "sample_dim": "no_validation",
     }
 
     def __init__(
@@ -120,14 +125,16 @@ class ColumnSubsetSelector(GreedySelector):
         *,
         swaps: int = 0,
         constraints: Constraints | None = None,
-        feature_mode: int | None = None,
+        feature_mode: int | str | None = None,
         feature_shape: tuple[int, ...] | None = None,
+        sample_dim: SampleDims = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.swaps = swaps
         self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
+        self.sample_dim = sample_dim
 
     def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
         return suggest_count_by_reconstruction(rows, mode, self._limits())

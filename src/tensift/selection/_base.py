@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tensift._utils.modes import pool_elements, resolve_mode
+from tensift._utils.modes import pool_elements
 from tensift._utils.namespace import (
     check_same_kind,
     is_device_array,
@@ -26,9 +26,11 @@ from tensift._utils.sklearn_compat import (
     Interval,
     StrOptions,
     check_feature_names_in,
+    output_format,
     output_is_frame,
 )
 from tensift._utils.warnings import warn_user
+from tensift.labels import labelled_dataset, plain_form
 from tensift.moments import (
     TensorEstimator,
     check_finite,
@@ -91,13 +93,13 @@ class TensorSelector(ReplacingSelector):
         ],
         "selection": [StrOptions(set(RULES))],
         "constraints": [None, Constraints],
-        "feature_mode": [None, Integral],
+        "feature_mode": [None, Integral, str],
     }
 
     n_features_to_select: Any  # a number, a share, or "auto"
     selection: str = "top"  # for subclasses without this parameter
     constraints: Constraints | None = None  # likewise
-    feature_mode: int | None
+    feature_mode: int | str | None
     selection_curve_: Any
     suggested_count_: SuggestedCount
     _scored_mode: int | None
@@ -119,7 +121,7 @@ class TensorSelector(ReplacingSelector):
         """`feature_mode` as a non-negative number, or None."""
         if self.feature_mode is None:
             return None
-        return resolve_mode("feature_mode", self.feature_mode, len(self.feature_shape_))
+        return self._mode_number("feature_mode", self.feature_mode)
 
     def _fitted_mode(self) -> int | None:
         """Return the mode of the scored features; raise an error if `feature_mode` changed."""
@@ -202,9 +204,15 @@ class TensorSelector(ReplacingSelector):
         constraints = vars(self).get("_fitted_constraints")
         return None if constraints is None else constraints.look_up(*self._shape_and_names())
 
+    def _has_columns(self) -> bool:
+        """Whether samples were rows of a data frame, which names every element."""
+        return "feature_names_in_" in vars(self)
+
     def _shape_and_names(self) -> tuple[tuple[int, ...], Any]:
         """Return the grid of features, and their names in the samples, if they have some."""
         mode, shape = self._mode_of_features(), tuple(self.feature_shape_)
+        if self.names_ is not None and not self._has_columns():
+            return (shape if mode is None else (shape[mode],)), self.names_.of_features(mode)
         if mode is not None:
             return (shape[mode],), None
         names = vars(self).get("feature_names_in_")
@@ -291,6 +299,39 @@ class TensorSelector(ReplacingSelector):
             on_host.__dict__[name] = to_numpy(value) if move is None else move()
         return on_host
 
+    def to_xarray(self) -> Any:
+        """Return the selection as a Dataset of xarray, with the names and coordinates of features.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``score``; ``rank``, the place in `order_`, 0 for the best; ``selected``. They have the
+            dimensions of a sample or, with mode features, that of the mode. Modes without a name
+            are called ``mode_0``, ``mode_1``, ...
+
+        Examples
+        --------
+        >>> from tensift import GeometrySelector
+        >>> from tensift.datasets import load_digits
+        >>> found = GeometrySelector(n_features_to_select=20).fit(load_digits()).to_xarray()
+        >>> found.score.dims
+        ('row', 'column')
+        >>> int(found.selected.sum())
+        20
+        """
+        check_is_fitted(self)
+        mode, names = self._fitted_mode(), self._names_or_numbers()
+        names = names if mode is None else names.only([mode])
+        places = np.empty(self.order_.shape[0], dtype=np.intp)
+        places[to_numpy(self.order_)] = np.arange(len(places))
+        support = to_numpy(self.get_support())
+        values = {
+            "score": (names.dims, np.reshape(to_numpy(self.scores_), names.shape)),
+            "rank": (names.dims, places.reshape(names.shape)),
+            "selected": (names.dims, support.reshape(names.shape)),
+        }
+        return labelled_dataset(values, names, {"selector": type(self).__name__})
+
     # Selecting features
 
     def transform(self, X: ArrayLike) -> Any:
@@ -307,9 +348,21 @@ class TensorSelector(ReplacingSelector):
         ndarray
             ``(n, k)`` for element features, in row-major order of the features. For mode features
             ``(n, d_1, ..., k, ..., d_m)``, and ``(n, k * rest)`` if `X` is made of rows. For a
-            Dask array, a Dask array that is not computed yet.
+            Dask array, a Dask array that is not computed yet. For a DataArray of xarray, a
+            DataArray with the coordinates of what is kept.
         """
         check_is_fitted(self)
+        found = self._unlabelled(X, fitted=True)
+        kept = self._keep(found.samples)
+        form = found.form
+        if form is None and output_format(self) == "xarray":
+            form = plain_form(kept.shape[0], self._names_or_numbers())
+        if form is None or output_is_frame(self):
+            return kept
+        return form.selected(kept, to_numpy(self.get_support(indices=True)), self._fitted_mode())
+
+    def _keep(self, X: Any) -> Any:
+        """Keep the selected features of samples without names."""
         rows = n_axes(X) == 2
         source = lazy_source(self, X)
         if source is not None:
@@ -352,8 +405,15 @@ class TensorSelector(ReplacingSelector):
         Returns
         -------
         ndarray of shape (n, d_1, ..., d_m), or (n, d) for rows
+            A DataArray with the coordinates of the fitted features if `X` is one.
         """
         check_is_fitted(self)
+        found = self._unlabelled_kept(X)
+        whole = self._put_back(found.samples)
+        return self._in_form(whole, found)
+
+    def _put_back(self, X: Any) -> Any:
+        """Put selected features without names back in their places."""
         mode = self._fitted_mode()
         if self._takes_device_arrays:
             check_same_kind(X, self._fitted_kind(), type(self).__name__)
@@ -392,7 +452,8 @@ class TensorSelector(ReplacingSelector):
         ----------
         input_features : array-like of str, optional
             Names of all features: elements in row-major order, or the indices of the mode. The
-            default is the names seen in `fit`, else names such as ``x3`` (rows) or ``x0_3``
+            default is the names seen in `fit`, such as ``"Cz"`` for a channel or
+            ``"row=2,column=5"`` for an element, else names such as ``x3`` (rows) or ``x0_3``
             (tensors).
 
         Returns
@@ -402,6 +463,8 @@ class TensorSelector(ReplacingSelector):
         check_is_fitted(self)
         mask = to_numpy(self._get_support_mask())
         mode = self._fitted_mode()
+        if input_features is None and self.names_ is not None and not self._has_columns():
+            return self.names_.of_features(mode)[mask]
         if self._rows_in:
             names = check_feature_names_in(self, input_features)
             if mode is None:

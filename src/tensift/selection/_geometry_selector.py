@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from tensift._utils.namespace import Kind, is_device_array, kind_of, moved_to
 from tensift._utils.sklearn_compat import fit_context
+from tensift.labels import SampleDims
 from tensift.moments import Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
 from tensift.selection._constraints import Constraints
@@ -39,10 +40,14 @@ class GeometrySelector(TensorSelector):
         (`tensift.selection.suggest_count`).
     constraints : Constraints or None, default=None
         What the selection must respect: features to keep or leave out, a budget, distances, groups.
-    feature_mode : int or None, default=None
-        None: every element is a feature. An int: every index along that mode is a feature.
+    feature_mode : int, str or None, default=None
+        None: every element is a feature. A mode, by number or, if the samples have names, by name:
+        every index along it is a feature.
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input.
+    sample_dim : hashable, list of these or None, default=None
+        The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
+        of a scene is a sample. None: the first.
     verbose : bool or int, default=False
         Show progress on standard error while files are read.
 
@@ -66,6 +71,8 @@ class GeometrySelector(TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     See Also
     --------
@@ -108,6 +115,7 @@ class GeometrySelector(TensorSelector):
             for name, constraint in TensorSelector._parameter_constraints.items()
             if name != "selection"
         },
+        "sample_dim": "no_validation",
         "verbose": ["verbose"],
     }
     _takes_device_arrays = True
@@ -118,14 +126,16 @@ class GeometrySelector(TensorSelector):
         n_features_to_select: int | float | str = "auto",
         *,
         constraints: Constraints | None = None,
-        feature_mode: int | None = None,
+        feature_mode: int | str | None = None,
         feature_shape: tuple[int, ...] | None = None,
+        sample_dim: SampleDims = None,
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
+        self.sample_dim = sample_dim
         self.verbose = verbose
 
     @fit_context

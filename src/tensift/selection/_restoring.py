@@ -23,6 +23,7 @@ from tensift._utils.namespace import (
     namespace_of,
     refuse_device_array,
 )
+from tensift.labels import Labelled, Names, is_xarray, kept_values
 from tensift.moments import TensorEstimator, check_finite, check_finite_on_device
 from tensift.selection._keep_on_device import selected_on_device
 from tensift.selection._linear_estimate import LinearEstimate
@@ -71,8 +72,8 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
 
     # Samples to learn from
 
-    def _learn_shape(self, shape: tuple[int, ...]) -> None:
-        super()._learn_shape(shape)
+    def _learn_shape(self, shape: tuple[int, ...], names: Names | None = None) -> None:
+        super()._learn_shape(shape, names)
         self._samples = self._learned = None  # those of an earlier fit
 
     def _keep_samples(self, samples: Any) -> None:
@@ -205,11 +206,18 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         True
         """
         check_is_fitted(self)
+        found = self._unlabelled_kept(Z)
+        whole = self._restore(found.samples, return_std, noise)
+        if return_std:
+            return tuple(self._in_form(one, found) for one in whole)
+        return self._in_form(whole, found)
+
+    def _restore(self, Z: Any, return_std: bool, noise: Any) -> Any:
+        """Estimate whole samples from features without names."""
         count = self._n_selected(self.order_.shape[0])
         checked = _checked_noise(noise, count)
         mode, (elements, kept_shape) = self._fitted_mode(), self._elements_of(count)
         shapes = (kept_shape, (elements.shape[0],))
-        Z = getattr(Z, "__tensift_samples__", Z)
         source = source_of(Z)
         if source is not None:
             check_same_kind(None, self._fitted_kind(), type(self).__name__)
@@ -233,6 +241,19 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         if not return_std:
             return xp.reshape(found, shape)
         return tuple(xp.reshape(one, shape) for one in found)
+
+    def _unlabelled_kept(self, Z: Any) -> Labelled:
+        """Take the names off what `transform` returned."""
+        if is_xarray(Z):
+            return kept_values(Z, self._names_or_numbers(), self._fitted_mode())
+        return Labelled(getattr(Z, "__tensift_samples__", Z))
+
+    def _in_form(self, whole: Any, found: Labelled) -> Any:
+        """Give whole samples the form of the features they were made from."""
+        if found.form is None:
+            return whole
+        shaped = whole.reshape(whole.shape[0], *self.feature_shape_)
+        return found.form.restored(shaped, self._names_or_numbers())
 
     def reconstruction_curve(
         self, X: ArrayLike, counts: Sequence[int] | None = None
@@ -272,7 +293,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         total = self.order_.shape[0]
         wanted = _checked_counts(counts, self._n_selected(total), total)
         self._checked_samples("reconstruction_curve")
-        source = source_of(getattr(X, "__tensift_samples__", X))
+        source = self._source_of(X, fitted=True)
         learned = (self._estimate_from(count, None) for count in wanted)
         known = [self._elements_of(count)[0] for count in wanted]
         if source is None:

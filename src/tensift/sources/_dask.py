@@ -1,4 +1,4 @@
-"""Dask arrays, alone or inside xarray objects: workers measure them chunk by chunk."""
+"""Dask arrays: workers measure them chunk by chunk."""
 
 from __future__ import annotations
 
@@ -24,16 +24,12 @@ Measured = TypeVar("Measured")
 
 
 def dask_array_of(X: Any) -> Any:
-    """Return the Dask array that `X` is or that its xarray object wraps, else None.
+    """Return `X` if it is a Dask array, else None.
 
     This does not import Dask: if nobody has imported it, `X` is no Dask array.
     """
-    arrays, xarray = sys.modules.get("dask.array"), sys.modules.get("xarray")
-    if arrays is None:
-        return None
-    if xarray is not None and isinstance(X, xarray.DataArray | xarray.Variable):
-        X = X.data if X.chunks is not None else None
-    return X if isinstance(X, arrays.Array) else None
+    arrays = sys.modules.get("dask.array")
+    return X if arrays is not None and isinstance(X, arrays.Array) else None
 
 
 class DaskSource(Source):

@@ -27,6 +27,8 @@ class Source(ABC):
         The type of the stored values.
     rereadable : bool
         Whether the samples can be read more than once.
+    names : tensift.labels.Names or None
+        What the modes of a sample are called, if that is known.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Source(ABC):
     sample_shape: tuple[int, ...]
     dtype: np.dtype
     rereadable: bool = True
+    names: Any = None
 
     @abstractmethod
     def reduce(

@@ -15,6 +15,7 @@ from tensift._utils.sklearn_compat import validate_parameter_constraints
 from tensift._utils.threads import blas_threads_for
 from tensift._version import __version__
 from tensift.algebra import make_transforms
+from tensift.labels import SampleDims
 from tensift.moments import GramTensor, Moments, Orientation, same_specification
 from tensift.solvers import (
     ExactSolver,
@@ -43,14 +44,15 @@ def stpca_path(
     lams: ArrayLike | None = None,
     etas: ArrayLike | None = None,
     *,
-    orientation: int = 0,
+    orientation: int | str = 0,
     basis: Any = "identity",
     penalty_units: str = "absolute",
-    feature_mode: int | None = None,
+    feature_mode: int | str | None = None,
     score_by: str = "operator",
     solver: str | ExactSolver | PaperSolver = "exact",
     scale: str | None = "max",
     feature_shape: tuple[int, ...] | None = None,
+    sample_dim: SampleDims = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -70,7 +72,7 @@ def stpca_path(
     lams, etas : array-like of float, optional
         The grid, in any order. The default is the paper's grid, 0.01, 0.1, 1, 10 and 100, or, with
         ``penalty_units="relative"``, 0.001, 0.005, 0.02, 0.1 and 0.5.
-    orientation, basis, feature_mode, score_by, scale, feature_shape, random_state
+    orientation, basis, feature_mode, score_by, scale, feature_shape, sample_dim, random_state
         As in `STPCASelector`.
     penalty_units : {"absolute", "relative"}, default="absolute"
         Whether `lams` and `etas` are used as they are, or are fractions of their critical values,
@@ -114,6 +116,7 @@ def stpca_path(
         solver=solver,
         scale=scale,
         feature_shape=feature_shape,
+        sample_dim=sample_dim,
         n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,
@@ -186,11 +189,11 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientatio
             )
     if isinstance(X, Moments):
         selector._moments = X
-        selector.feature_shape_ = X.orientation.feature_shape
+        selector._learn_shape(X.orientation.feature_shape, X.names)
         return executor_for(X, selector.scale), X.orientation, X.count
     check_gram(X)
     shape = (X.size, X.n_slices)
-    selector.feature_shape_ = shape
+    selector._learn_shape(shape)
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
     # Thin factors have one column per sample. For dense matrices, assume many samples.
     n_samples = X.array.shape[2] if X.thin else X.size + 1

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from tensift._utils.namespace import to_numpy
 from tensift._utils.progress import progress_bar
 from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
+from tensift.labels import SampleDims
 from tensift.moments import (
     GramTensor,
     Moments,
@@ -36,7 +37,7 @@ from tensift.solvers import (
     solver_from,
     warn_of_open_slices,
 )
-from tensift.sources import EvenSubsample, source_of
+from tensift.sources import EvenSubsample
 from tensift.stpca._auto_orientation import BASES, choose_orientation
 from tensift.stpca._auto_penalties import FIRST_FRACTION, choose_penalties
 from tensift.stpca._choice import AutomaticChoice
@@ -76,10 +77,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         score is a weight. "top" keeps the features with the largest scores, as the paper does.
     constraints : Constraints or None, default=None
         What the selection must respect: features to keep or leave out, a budget, distances, groups.
-    orientation : int or "auto", default=0
-        The mode along which features predict each other (Dir1 of the paper is 0, Dir2 is 1).
-        "auto" tries all modes and keeps the one whose selected features keep samples most
-        recognisable (`tensift.metrics.judge_selections`).
+    orientation : int, str or "auto", default=0
+        The mode along which features predict each other (Dir1 of the paper is 0, Dir2 is 1), by
+        number, or by name if the samples have names. "auto" tries all modes and keeps the one
+        whose selected features keep samples most recognisable (`tensift.metrics.judge_selections`).
     basis : str, ndarray, pair of callables, or a list of these, default="identity"
         The transform M along every other mode: "identity", "dft", "dct", "haar", "eigen",
         "random", an invertible matrix, or ``(forward, inverse)``. A list has one for each other
@@ -94,9 +95,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         Whether `lam` and `eta` are used as they are, or are fractions of their critical values.
         Above its critical value, a penalty alone makes the optimum of every slice zero. Two
         fractions that sum to 1 leave nothing. Fractions do not depend on the scale of the data.
-    feature_mode : int or None, default=None
-        None: every element is a feature (the paper's tube-wise data). An int: every index along
-        that mode is a feature (slice-wise), and its score is the sum over its elements.
+    feature_mode : int, str or None, default=None
+        None: every element is a feature (the paper's tube-wise data). A mode, by number or, if the
+        samples have names, by name: every index along it is a feature (slice-wise), and its score
+        is the sum over its elements.
     score_by : {"operator", "energy"}, default="operator"
         "operator" is the paper's score: the weight of a feature in the reconstruction operators.
         "energy" multiplies it by the standard deviation of the feature. With ``basis="dft"`` all
@@ -110,6 +112,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         Divide the data by their largest absolute value, as the paper does, or leave them.
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
+    sample_dim : hashable, list of these or None, default=None
+        The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
+        of a scene is a sample. None: the first.
     n_jobs : int or None, default=None
         The number of threads over slices, -1 for as many as cores. The result does not depend on
         it. It has no effect on a device. A single slice is solved with the threads of BLAS instead,
@@ -161,6 +166,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
     n_samples_seen_ : int
         The number of samples fitted.
 
@@ -196,7 +203,6 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorSelector._parameter_constraints,
         **OrientedEstimator._parameter_constraints,
-        "orientation": [Integral, StrOptions({AUTO})],
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
         "eta": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
         "penalty_units": [StrOptions({"absolute", "relative"})],
@@ -226,11 +232,12 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         lam: float | str = AUTO,
         eta: float | str = AUTO,
         penalty_units: str = "absolute",
-        feature_mode: int | None = None,
+        feature_mode: int | str | None = None,
         score_by: str = "operator",
         solver: str | ExactSolver | PaperSolver = "exact",
         scale: str | None = "max",
         feature_shape: tuple[int, ...] | None = None,
+        sample_dim: SampleDims = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = False,
@@ -238,7 +245,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.n_features_to_select = n_features_to_select
         self.selection = selection
         self.constraints = constraints
-        self.orientation = orientation  # type: ignore[assignment]
+        self.orientation = orientation
         self.basis = basis
         self.lam = lam
         self.eta = eta
@@ -248,6 +255,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.solver = solver
         self.scale = scale
         self.feature_shape = feature_shape
+        self.sample_dim = sample_dim
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -308,11 +316,11 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _fit_best_candidate(self, X: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
-        candidates = self._candidates(X)
         rows = to_numpy(take_in_subsample(clone(self), X))
-        fitted = [self._fit_candidate(X, *candidate) for candidate in candidates]
+        fitted = [self._fit_candidate(X, *candidate) for candidate in self._candidates(X)]
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
-        chosen = choose_orientation(candidates, supports, rows, fitted[0]._mode_of_features())
+        tried = [(one.orientation_, one.basis) for one in fitted]
+        chosen = choose_orientation(tried, supports, rows, fitted[0]._mode_of_features())
         best = fitted[chosen.chosen]
         if best.lam != self.lam:
             # Fit again: candidates were compared at a fixed fraction of the critical penalties.
@@ -327,14 +335,14 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         """Whether the orientation or the basis is chosen automatically."""
         return is_auto(self.orientation) or is_auto(self.basis)
 
-    def _candidates(self, X: Any) -> list[tuple[int, Any]]:
+    def _candidates(self, X: Any) -> list[tuple[int | str, Any]]:
         """Return the orientations and bases to choose from."""
         if isinstance(X, Moments):
             raise ValueError(
                 "orientation='auto' and basis='auto' need samples, but X is Moments, whose "
                 "orientation and basis are fixed; give both"
             )
-        source = source_of(X)
+        source = self._source_of(X)
         if source is not None and not source.rereadable:
             raise ValueError(
                 "orientation='auto' and basis='auto' read the samples several times, but X is an "
@@ -342,17 +350,20 @@ class STPCASelector(OrientedEstimator, TensorSelector):
                 "such as tensift.sources.Chunks"
             )
         if source is None:
+            X = self._unlabelled(X, fitted=False).samples
             sample_axes(X)  # raise an error for vectors, which have no mode to choose
         shape = np.shape(X)[1:] if source is None else source.sample_shape
         if len(shape) == 1 and self.feature_shape is not None:
             shape = tuple(self.feature_shape)
-        orientations = range(len(shape)) if is_auto(self.orientation) else [self.orientation]
+        orientations: list[int | str] = [self.orientation]
+        if is_auto(self.orientation):
+            orientations = list(range(len(shape)))
         bases = [self.basis]
         if is_auto(self.basis):
             bases = list(BASES) if len(shape) > 1 else ["identity"]
         return [(one, other) for one in orientations for other in bases]
 
-    def _fit_candidate(self, X: Any, orientation: int, basis: Any) -> Self:
+    def _fit_candidate(self, X: Any, orientation: int | str, basis: Any) -> Self:
         """Return a copy of this selector, fitted with a given orientation and basis.
 
         Automatic penalties are replaced by a fixed fraction of the critical values, which saves

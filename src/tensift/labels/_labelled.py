@@ -1,0 +1,57 @@
+"""Samples without their names, the names, and how to put the names back."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from tensift.labels._names import Names
+
+__all__ = ["Form", "Labelled", "SampleDims"]
+
+SampleDims = Hashable | Sequence[Hashable] | None  # a dimension or several that count samples
+
+
+class Form(Protocol):
+    """What samples were before they became an array; gives results the same form."""
+
+    def selected(self, kept: Any, features: NDArray, mode: int | None) -> Any:
+        """Return what `transform` keeps.
+
+        Parameters
+        ----------
+        kept : array
+            ``(n, k)`` for elements, ``(n, d_1, ..., k, ..., d_m)`` for indices of a mode.
+        features : ndarray of int
+            The kept features, flat and increasing.
+        mode : int or None
+            The mode of the features.
+        """
+
+    def coordinates(self, values: Any, dim: str) -> Any:
+        """Return one row of numbers per sample, such as its coordinates in components."""
+
+    def restored(self, values: Any, names: Names) -> Any:
+        """Return whole samples ``(n, d_1, ..., d_m)``."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Samples as the mathematics takes them, and what they were.
+
+    Attributes
+    ----------
+    samples : array-like or Source
+        Samples along the first axis.
+    names : Names or None
+        The names of the feature modes, if they have some.
+    form : Form or None
+        Gives results the form of the samples; None if arrays are returned.
+    """
+
+    samples: Any
+    names: Names | None = None
+    form: Form | None = None
