@@ -9,7 +9,7 @@ from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_me
 from tensift.moments._lazy import lazy_source
 from tensift.moments._moments import Moments, largest_modulus
 from tensift.moments._orientation import Orientation, same_specification
-from tensift.moments._oriented import OrientedEstimator
+from tensift.moments._oriented import OrientedEstimator, SamplesInMemory
 from tensift.moments._samples import (
     TensorEstimator,
     check_finite,
@@ -31,6 +31,7 @@ __all__ = [
     "MomentsInPasses",
     "Orientation",
     "OrientedEstimator",
+    "SamplesInMemory",
     "Stack",
     "TensorEstimator",
     "blocks_of",

@@ -19,13 +19,14 @@ from tensift._utils.namespace import (
     check_same_kind,
     is_complex,
     is_device_array,
+    moved_to,
     namespace_of,
     refuse_device_array,
 )
 from tensift.algebra import floating_on_device
 from tensift.labels import Labelled, Names, SampleDims, unlabelled
 from tensift.moments._device_moments import row_blocks
-from tensift.sources import Source, source_of
+from tensift.sources import SampleWeights, Source, source_of
 
 __all__ = [
     "TensorEstimator",
@@ -56,10 +57,18 @@ class TensorEstimator(BaseEstimator):
         tags.input_tags.three_d_array = True
         return tags
 
-    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> Any:
+    def _validate_samples(
+        self,
+        X: Any,
+        *,
+        reset: bool,
+        min_samples: int = 2,
+        weights: SampleWeights | None = None,
+    ) -> Any:
         """Check samples and return them in their tensor shape, ``(n, d_1, ..., d_m)``.
 
         With ``reset`` their shape and names are stored; otherwise they must fit the stored ones.
+        Samples of weight zero are left out.
         """
         found = self._unlabelled(X, fitted=not reset)
         X = found.samples
@@ -86,7 +95,8 @@ class TensorEstimator(BaseEstimator):
         else:
             self._check_shape(shape)
         shape = (X.shape[0], *self.feature_shape_)
-        return namespace_of(X).reshape(X, shape) if is_device_array(X) else X.reshape(shape)
+        samples = namespace_of(X).reshape(X, shape) if is_device_array(X) else X.reshape(shape)
+        return samples if weights is None else _with_weight(samples, weights)
 
     def _fitted_kind(self) -> Kind | None:
         """Return the kind of array that was fitted; None for NumPy arrays."""
@@ -163,6 +173,17 @@ class TensorEstimator(BaseEstimator):
         """Return the shape of a sample as a row if rows are allowed, else the tensor shape."""
         allowed = self._rows_in or self.feature_shape is not None
         return (self.n_features_in_,) if allowed else self.feature_shape_
+
+
+def _with_weight(samples: Any, weights: SampleWeights) -> Any:
+    """Return the samples whose weight is not zero."""
+    mask = weights.check_length(samples.shape[0]).positive
+    if mask.all():
+        return samples
+    if is_device_array(samples):
+        places = moved_to(samples, np.flatnonzero(mask))
+        return namespace_of(samples).take(samples, places, axis=0)
+    return samples[mask]
 
 
 def n_axes(X: Any) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn.utils.validation import has_fit_parameter
+
 from tensift.rivals._column_subset import ColumnSubsetSelector
 from tensift.rivals._cpufs import CPUFS, CPUFSnn
 from tensift.rivals._cur import CURSelector
@@ -102,6 +104,11 @@ class SelectorInfo:
     def needs(self) -> tuple[str, ...]:
         """The parameters whose best values depend on the data."""
         return tuple(name for name in _DATA_DEPENDENT if name in self.parameters)
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether samples can have weights, that is, whether ``fit`` takes ``sample_weight``."""
+        return has_fit_parameter(self.selector, "sample_weight")
 
     @property
     def grid(self) -> dict[str, list[float]]:

@@ -16,6 +16,7 @@ from tensift.selection._constraints import Constraints
 from tensift.selection._count import count_by_neighbours
 from tensift.selection._geometry import Geometry, GeometryOrder
 from tensift.selection._rules import selection_by
+from tensift.sources import SampleWeights
 
 __all__ = ["GeometrySelector"]
 
@@ -139,7 +140,13 @@ class GeometrySelector(TensorSelector):
         self.verbose = verbose
 
     @fit_context
-    def fit(self, X: ArrayLike | Moments, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Moments,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Look at samples, and choose features.
 
         Parameters
@@ -149,28 +156,35 @@ class GeometrySelector(TensorSelector):
             Dask arrays only the samples that are looked at are read.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample, such as its subject. All groups then count equally: weights
+            are scaled to the same sum in each. An automatic number of features is judged on whole
+            groups that the features were not chosen on.
 
         Returns
         -------
         self
         """
-        rows = take_in_subsample(self, X, verbose=bool(self.verbose))
+        weights = SampleWeights.of(sample_weight, groups)
+        kept = take_in_subsample(self, X, weights=weights, verbose=bool(self.verbose))
         if self._samples_to_learn_from() is None:  # they came from a source or moments, as copies
-            self._keep_rows(rows)
+            self._keep_rows(kept)
         mode = self._scored_mode = self._mode_of_features()
-        geometry = Geometry(rows, mode)
+        geometry = Geometry(kept, mode)
         if geometry.is_constant:
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
         suggested, limits = None, self._limits()
         if self.n_features_to_select == "auto":
-            suggested = count_by_neighbours(rows, mode, geometry, limits)
+            suggested = count_by_neighbours(kept, mode, geometry, limits)
         count = self._checked_count(geometry.n_features, suggested)
         selected = selection_by(
             lambda: GeometryOrder(geometry), count, suggested, limits, geometry.kept
         )
         shape = self.feature_shape_ if mode is None else (self.feature_shape_[mode],)
         scores = np.clip(geometry.agreement, 0, 1).reshape(shape)
-        self.scores_ = moved_to(rows, scores) if is_device_array(rows) else scores
+        self.scores_ = moved_to(kept.rows, scores) if is_device_array(kept.rows) else scores
         self._keep_selection(selected)
         return self
 

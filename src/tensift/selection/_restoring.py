@@ -32,7 +32,7 @@ from tensift.selection._reconstruction_curve import (
     errors_of_chunk,
     errors_of_samples,
 )
-from tensift.sources import EvenSubsample, Source, source_of
+from tensift.sources import EvenSubsample, KeptSamples, SampleWeights, Source, source_of
 
 __all__ = ["RestoringSelector"]
 
@@ -76,15 +76,15 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         super()._learn_shape(shape, names)
         self._samples = self._learned = None  # those of an earlier fit
 
-    def _keep_samples(self, samples: Any) -> None:
+    def _keep_samples(self, samples: Any, weights: SampleWeights | None) -> None:
         """Keep a copy of evenly spaced samples: the user may write to the array later."""
         self._samples = EvenSubsample(self.feature_shape_)
-        self._samples.add(samples)
+        if samples.shape[0]:
+            self._samples.add(samples, weights)
 
-    def _keep_rows(self, rows: Any) -> None:
+    def _keep_rows(self, kept: KeptSamples) -> None:
         """Keep evenly spaced samples that nobody writes to, without a copy."""
-        self._samples = EvenSubsample(self.feature_shape_)
-        self._samples.restore(rows, rows.shape[0])
+        self._samples = EvenSubsample.of(kept)
 
     def _samples_to_learn_from(self) -> EvenSubsample | None:
         """Return the evenly spaced samples; None if there are none."""
@@ -119,10 +119,10 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
 
     def _estimate_from(self, count: int, noise: NDArray[np.float64] | None) -> LinearEstimate:
         """Learn an estimate from the first `count` features."""
-        samples = self._checked_samples("reconstruct").held()
-        xp = namespace_of(samples)
+        samples = self._checked_samples("reconstruct").kept().distinct()
+        xp = namespace_of(samples.rows)
         elements, kept_shape = self._elements_of(count)
-        flat = xp.reshape(samples, (samples.shape[0], self.n_features_in_))
+        flat = xp.reshape(samples.rows, (len(samples), self.n_features_in_))
         if noise is not None and noise.ndim:
             mode = self._fitted_mode()
             if mode is not None:
@@ -130,7 +130,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 noise = np.broadcast_to(noise.reshape(axes), kept_shape).reshape(-1)
         elif noise is not None:
             noise = np.full(math.prod(kept_shape), float(noise))
-        return LinearEstimate(flat, elements, noise)
+        return LinearEstimate(KeptSamples(flat, samples.weights), elements, noise)
 
     def _elements_of(self, count: int) -> tuple[Any, tuple[int, ...]]:
         """Return the elements of the first `count` features, and their shape in a sample."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.metrics import judge_selections
+from tensift.sources import KeptSamples
 
 __all__ = ["BASES", "OrientationChoice", "choose_orientation"]
 
@@ -58,14 +59,17 @@ class OrientationChoice:
 def choose_orientation(
     candidates: list[tuple[int, Any]],
     selections: list[NDArray[np.intp]],
-    rows: NDArray[Any],
+    kept: KeptSamples,
     feature_mode: int | None,
 ) -> OrientationChoice:
     """Choose the candidate whose selected features keep samples most recognisable.
 
-    `rows` are samples. The first of several equal candidates is chosen.
+    `kept` are samples. The first of several equal candidates is chosen.
     """
-    judged = judge_selections(rows, selections, feature_mode=feature_mode)
+    kept = kept.distinct()
+    judged = judge_selections(
+        kept.rows, selections, feature_mode=feature_mode, sample_weight=kept.weights
+    )
     chosen = judged.best
     orientation, basis = candidates[chosen]
     name = f", basis={basis!r}" if isinstance(basis, str) else ""

@@ -23,6 +23,7 @@ from tensift.moments import (
     MomentsInPasses,
     Orientation,
     OrientedEstimator,
+    SamplesInMemory,
     not_kept_message,
     sample_axes,
     take_in_subsample,
@@ -37,7 +38,7 @@ from tensift.solvers import (
     solver_from,
     warn_of_open_slices,
 )
-from tensift.sources import EvenSubsample
+from tensift.sources import EvenSubsample, KeptSamples, SampleWeights
 from tensift.stpca._auto_orientation import BASES, choose_orientation
 from tensift.stpca._auto_penalties import FIRST_FRACTION, choose_penalties
 from tensift.stpca._choice import AutomaticChoice
@@ -169,7 +170,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     names_ : tensift.labels.Names or None
         What the modes of a sample are called, if the samples said so.
     n_samples_seen_ : int
-        The number of samples fitted.
+        The number of samples fitted whose weight is not zero.
 
     Notes
     -----
@@ -261,7 +262,13 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.verbose = verbose
 
     @fit_context
-    def fit(self, X: ArrayLike | Moments, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Moments,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Score the features of `X` and select among them.
 
         Parameters
@@ -272,14 +279,20 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             Moments (`tensift.collect_moments`) stand for the samples they were collected from.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample, such as its subject. All groups then count equally: weights
+            are scaled to the same sum in each. An automatic number of features is judged on whole
+            groups that the features were not chosen on.
 
         Returns
         -------
         self
         """
         if self._chooses_orientation():
-            return self._fit_best_candidate(X)
-        return super().fit(X)
+            return self._fit_best_candidate(X, sample_weight, groups)
+        return super().fit(X, None, sample_weight, groups)
 
     @cached_property
     def operators_(self) -> NDArray:
@@ -314,17 +327,22 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             raise AttributeError(not_kept_message("operators_"))
         return super().__getattr__(name)
 
-    def _fit_best_candidate(self, X: Any) -> Self:
+    def _fit_best_candidate(self, X: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
-        rows = to_numpy(take_in_subsample(clone(self), X))
-        fitted = [self._fit_candidate(X, *candidate) for candidate in self._candidates(X)]
+        weights = SampleWeights.of(sample_weight, groups)
+        kept = take_in_subsample(clone(self), X, weights=weights).to_numpy()
+        weighing = {"sample_weight": sample_weight, "groups": groups}
+        fitted = [
+            self._fit_candidate(X, *candidate, **weighing) for candidate in self._candidates(X)
+        ]
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
-        chosen = choose_orientation(tried, supports, rows, fitted[0]._mode_of_features())
+        chosen = choose_orientation(tried, supports, kept, fitted[0]._mode_of_features())
         best = fitted[chosen.chosen]
         if best.lam != self.lam:
             # Fit again: candidates were compared at a fixed fraction of the critical penalties.
-            best.set_params(lam=self.lam, eta=self.eta, penalty_units=self.penalty_units).fit(X)
+            best.set_params(lam=self.lam, eta=self.eta, penalty_units=self.penalty_units)
+            best.fit(X, **weighing)
         parameters = self._get_param_names()
         self._forget_results()
         self.__dict__.update({k: v for k, v in vars(best).items() if k not in parameters})
@@ -363,7 +381,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             bases = list(BASES) if len(shape) > 1 else ["identity"]
         return [(one, other) for one in orientations for other in bases]
 
-    def _fit_candidate(self, X: Any, orientation: int | str, basis: Any) -> Self:
+    def _fit_candidate(self, X: Any, orientation: int | str, basis: Any, **weighing: Any) -> Self:
         """Return a copy of this selector, fitted with a given orientation and basis.
 
         Automatic penalties are replaced by a fixed fraction of the critical values, which saves
@@ -372,7 +390,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         other = clone(self).set_params(orientation=orientation, basis=basis)
         if is_auto(self.lam) and is_auto(self.eta):
             other.set_params(lam=FIRST_FRACTION, eta=FIRST_FRACTION, penalty_units="relative")
-        return other.fit(X)
+        return other.fit(X, **weighing)
 
     def _resolve_orientation(self) -> None:
         if self._chooses_orientation():
@@ -388,12 +406,12 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _check_parameters(self) -> None:
         check_fractions(self.penalty_units, {"lam": self.lam, "eta": self.eta})
 
-    def _solve(self, samples: NDArray | None) -> None:
+    def _solve(self, samples: SamplesInMemory | None) -> None:
         """Solve the slices, score the features, and select among them."""
         moments, orientation = self._moments, self._moments.orientation
         executor = executor_for(moments, self.scale)
         settings = solver_from(self.solver)
-        solver = settings.resolve(many_samples=executor.size < moments.count)
+        solver = settings.resolve(many_samples=executor.size < moments.sample_size)
         scoring = self._scoring(orientation, moments)
         with explained_failure():
             solution = self._solve_slices(executor, solver)
@@ -442,7 +460,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         lam, eta = given_penalties(self.penalty_units, self.lam, self.eta, executor)
         if lam is None or eta is None:
             solution, chosen = choose_penalties(
-                executor, solver, self._moments.count, lam, eta, self.n_jobs, callback
+                executor, solver, self._moments.sample_size, lam, eta, self.n_jobs, callback
             )
             self.choice_ = AutomaticChoice(chosen)
             self.lam_, self.eta_ = chosen.lam, chosen.eta
@@ -454,18 +472,18 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _needs_subsample(self) -> bool:
         return self._keeps_subsample
 
-    def _keep_samples(self, samples: Any) -> None:
+    def _keep_samples(self, samples: Any, weights: SampleWeights | None) -> None:
         """Keep nothing: the moments have the samples."""
 
     def _samples_to_learn_from(self) -> EvenSubsample | None:
         return self._moments.subsample
 
-    def _rows_to_look_at(self) -> Any:
+    def _rows_to_look_at(self) -> KeptSamples | None:
         """Return the samples that the selection looks at, if it needs some and they are known."""
         looks = self.selection != "top" or self.n_features_to_select == AUTO
         if not looks or self._moments.subsample is None:
             return None
-        return self._moments.subsample.rows()
+        return self._moments.subsample.kept()
 
     def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
         return Scoring(
