@@ -264,7 +264,7 @@ class _ByDeviation(TensorSelector):
         self._set_scores(deviations, deviations, samples)
         return self
 
-    def _keep_samples(self, samples: Any, weights: SampleWeights | None) -> None:
+    def _keep_samples(self, samples: Any, weights: SampleWeights | None = None) -> None:
         """Keep nothing: the samples are in the moments, and are counted elsewhere."""
 
 

@@ -76,7 +76,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         super()._learn_shape(shape, names)
         self._samples = self._learned = None  # those of an earlier fit
 
-    def _keep_samples(self, samples: Any, weights: SampleWeights | None) -> None:
+    def _keep_samples(self, samples: Any, weights: SampleWeights | None = None) -> None:
         """Keep a copy of evenly spaced samples: the user may write to the array later."""
         self._samples = EvenSubsample(self.feature_shape_)
         if samples.shape[0]:

@@ -472,7 +472,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _needs_subsample(self) -> bool:
         return self._keeps_subsample
 
-    def _keep_samples(self, samples: Any, weights: SampleWeights | None) -> None:
+    def _keep_samples(self, samples: Any, weights: SampleWeights | None = None) -> None:
         """Keep nothing: the moments have the samples."""
 
     def _samples_to_learn_from(self) -> EvenSubsample | None:
