@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.utils.validation import has_fit_parameter
-
 from tensift.rivals._column_subset import ColumnSubsetSelector
 from tensift.rivals._cpufs import CPUFS, CPUFSnn
 from tensift.rivals._cur import CURSelector
@@ -31,6 +29,7 @@ from tensift.rivals._spcafs import SPCAFS
 from tensift.rivals._spcapsd import SPCAPSD
 from tensift.rivals._udfs import UDFS
 from tensift.selection import GeometrySelector, TensorSelector
+from tensift.sources import takes_weights
 from tensift.stpca import STPCASelector
 
 __all__ = ["SelectorInfo", "list_selectors"]
@@ -108,7 +107,7 @@ class SelectorInfo:
     @property
     def takes_weights(self) -> bool:
         """Whether samples can have weights, that is, whether ``fit`` takes ``sample_weight``."""
-        return has_fit_parameter(self.selector, "sample_weight")
+        return takes_weights(self.selector)
 
     @property
     def grid(self) -> dict[str, list[float]]:

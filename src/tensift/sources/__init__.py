@@ -20,7 +20,7 @@ from tensift.sources._even_subsample import EvenSubsample, even_subsample, kept_
 from tensift.sources._iterators import Chunks
 from tensift.sources._kept_samples import KeptSamples
 from tensift.sources._rows import SlicingReader
-from tensift.sources._sample_weights import SampleWeights, group_codes
+from tensift.sources._sample_weights import SampleWeights, group_codes, takes_weights
 from tensift.sources._source import Source, source_of
 
 __all__ = [
@@ -47,4 +47,5 @@ __all__ = [
     "locate_errors",
     "source_of",
     "stride_of",
+    "takes_weights",
 ]

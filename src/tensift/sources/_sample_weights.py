@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import has_fit_parameter
 
 from tensift._utils.namespace import is_device_array, to_numpy
 
-__all__ = ["SampleWeights", "group_codes"]
+__all__ = ["SampleWeights", "group_codes", "takes_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,20 @@ class SampleWeights:
         return SampleWeights(
             self.values[index], None if self.groups is None else self.groups[index]
         )
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Whether ``fit`` of an estimator takes weights of samples.
+
+    Examples
+    --------
+    >>> from tensift import STPCASelector
+    >>> from tensift.rivals import LaplacianScore
+    >>> from tensift.sources import takes_weights
+    >>> takes_weights(STPCASelector()), takes_weights(LaplacianScore())
+    (True, False)
+    """
+    return has_fit_parameter(estimator, "sample_weight")
 
 
 def _checked(sample_weight: Any, fewest: int) -> NDArray[np.float64]:
