@@ -10,7 +10,7 @@ from tensift.datasets import TensorDataset
 from tensift.metrics import Judge
 from tensift.report._encoding import rounded
 from tensift.selection import SuggestedCount, TensorSelector, suggest_count
-from tensift.sources import KeptSamples, kept_samples
+from tensift.sources import KeptSamples, SampleWeights, kept_samples
 
 __all__ = ["Suggestion", "measures_of", "suggestion_of"]
 
@@ -56,7 +56,9 @@ def suggestion_of(
                 structured=0,
             )
         limits = None if selector is None else selector._fitted_limits()
-        found = suggest_count(kept, feature_mode, limits)
+        given = {"sample_weight": kept.weights, "groups": kept.groups}
+        more: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
+        found = suggest_count(kept.rows, feature_mode, limits, **more)
     return _in_words(found)
 
 
@@ -81,8 +83,14 @@ def measures_of(
 
 def rows_looked_at(selector: TensorSelector | None, dataset: TensorDataset) -> KeptSamples:
     """Return the samples that the selector looked at, if it has kept them, or some of the data."""
-    held = None if selector is None else selector._samples_to_learn_from()
-    kept = kept_samples(dataset.data) if held is None else held.kept().to_numpy()
+    held = getattr(getattr(selector, "_moments", None), "subsample", None)
+    weights = SampleWeights.of(dataset.weights, dataset.groups, fewest=0)
+    if held is not None:
+        kept: KeptSamples = held.kept()
+    elif weights is None:
+        kept = kept_samples(dataset.data)
+    else:
+        kept = kept_samples(dataset.data[weights.positive], weights.used)
     if not np.isfinite(kept.rows).all():
         raise ValueError("data must be finite; found NaN or infinity")
     return kept

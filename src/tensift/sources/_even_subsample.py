@@ -40,6 +40,12 @@ def stride_of(n_samples: int, n_features: int) -> int:
     """Return the smallest power-of-two stride that leaves at most `most_rows` samples.
 
     Powers of two allow streaming: whenever the stride doubles, every other kept sample is dropped.
+
+    Examples
+    --------
+    >>> from tensift.sources import stride_of
+    >>> stride_of(2048, 64), stride_of(2049, 64), stride_of(10**6, 64)
+    (1, 2, 512)
     """
     groups = -(-n_samples // most_rows(n_features))
     return 1 << max(0, groups - 1).bit_length()
