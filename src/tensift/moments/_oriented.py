@@ -70,7 +70,17 @@ _OF_SAMPLES = {
 
 @dataclass(frozen=True, eq=False)
 class SamplesInMemory:
-    """Checked samples of any array library, and their positive weights."""
+    """Checked samples of any array library, and their positive weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.moments import SamplesInMemory
+    >>> from tensift.sources import SampleWeights
+    >>> SamplesInMemory(np.ones((2, 1)), SampleWeights.of([4, 9])).with_roots()
+    array([[2.],
+           [3.]])
+    """
 
     rows: Any
     weights: SampleWeights | None = None
