@@ -174,7 +174,10 @@ def test_too_little_to_compare(given, message):
 def test_counts_are_judged_on_other_groups(suggest):
     assert "on groups that they were not chosen on" in suggest(X, 0, groups=GROUPS).reason
     assert "on samples that they were not chosen on" in suggest(X, 0).reason
-    few = suggest(X, 0, groups=np.arange(N) < 5)  # a half would have 5 samples
+
+
+def test_groups_that_are_too_few_to_be_held_out():
+    few = suggest_count_by_reconstruction(X, 0, groups=np.arange(N) < 5)  # half of them has 5
     assert "on the samples that they were chosen on" in few.reason
 
 

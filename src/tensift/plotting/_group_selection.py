@@ -20,7 +20,7 @@ __all__ = ["GroupSelectionDisplay"]
 _ABOVE, _BELOW = 0.6, 1.3  # inches for the title, and for the names of features
 _BARS = 1.1
 _ROW, _COLUMN = 0.24, 0.2
-_LEAST_WIDTH, _MOST_WIDTH = 5.0, 14.0
+_LEAST_WIDTH, _MOST_WIDTH = 6.5, 14.0
 
 
 class GroupSelectionDisplay:
