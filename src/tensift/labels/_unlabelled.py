@@ -44,7 +44,10 @@ def unlabelled(X: Any, sample_dim: SampleDims = None, names: Names | None = None
     if is_xarray(X):
         return unlabelled_xarray(X, sample_dim, names)
     if hasattr(X, "__tensift_samples__"):
-        return Labelled(X.__tensift_samples__, _names_of_dataset(X))
+        found = _names_of_dataset(X)
+        if names is not None and found is not None and found.dims == names.dims:
+            names.check_same(found)
+        return Labelled(X.__tensift_samples__, found)
     refuse_lazy_frame(X)
     if is_frame(X):
         refuse_columns_without_numbers(X)
