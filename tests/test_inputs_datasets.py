@@ -30,7 +30,7 @@ def make(name, **settings):
 
 
 @pytest.mark.filterwarnings("ignore:X has negative values, and CPUFS")
-@pytest.mark.filterwarnings("ignore:.*did not converge")
+@pytest.mark.filterwarnings("ignore:.*did not reach tol")
 @pytest.mark.parametrize("name", SELECTORS)
 @pytest.mark.parametrize("mode", [None, "channel"])
 def test_every_selector_takes_a_dataset_and_keeps_its_names(name, mode):
