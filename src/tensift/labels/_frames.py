@@ -19,7 +19,15 @@ _OBJECTS = {"string": "text", "date": "dates", "datetime": "dates", "timedelta":
 
 
 def is_frame(X: Any) -> bool:
-    """Whether `X` is a data frame of pandas or polars that is in memory."""
+    """Whether `X` is a data frame of pandas or polars that is in memory.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from tensift.labels import is_frame
+    >>> is_frame(pandas.DataFrame({"height": [1.8, 1.7]})), is_frame([[1.8], [1.7]])
+    (True, False)
+    """
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     of_pandas = pandas is not None and isinstance(X, pandas.DataFrame)
     return of_pandas or (polars is not None and isinstance(X, polars.DataFrame))
