@@ -115,7 +115,7 @@ def test_series_of_different_lengths_are_refused_in_one_line(series):
         ({"n_channels": 1.5}, ValueError, "^n_channels must .*got 1.5$"),
         ({"n_channels": True}, ValueError, "^n_channels must .*got True$"),
         ({"n_channels": "all"}, ValueError, "^n_channels must .*got 'all'$"),
-        ({"selector": "variance"}, TypeError, "^selector must be a selector of tensift"),
+        ({"selector": 3}, TypeError, r"^selector must be .*; is it the .*, n_channels=3\?$"),
         ({"selector": SummaryClassifier()}, TypeError, "^selector must be a selector"),
         (
             {"selector": GeometrySelector(feature_mode=1)},

@@ -27,9 +27,11 @@ def choose_channels(selector: Any, n_channels: Any, X: NDArray) -> Any:
         The series. Their channels are the features.
     """
     if selector is not None and not isinstance(selector, TensorSelector):
+        number = isinstance(selector, Real | str)
+        hint = f"; is it the number of channels, n_channels={selector!r}?" if number else ""
         raise TypeError(
-            f"selector must be a selector of tensift, such as GeometrySelector(), or None; got "
-            f"{selector!r}"
+            "selector must be a selector of tensift, such as GeometrySelector(), or None; got "
+            f"{selector!r}{hint}"
         )
     if selector is not None and selector.feature_mode not in (None, 0):
         raise ValueError(

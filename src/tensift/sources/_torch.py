@@ -196,7 +196,7 @@ def _in_order(loader: Any) -> Any:
         sampler = sampler.sampler
     if batches is not None and type(batches) is not data.BatchSampler:
         raise _unrepeatable(batches)
-    repeatable = data.SequentialSampler | data.distributed.DistributedSampler | list | tuple | range
+    repeatable = data.SequentialSampler | data.DistributedSampler | list | tuple | range
     if isinstance(sampler, repeatable):
         return loader
     if isinstance(sampler, data.SubsetRandomSampler):
