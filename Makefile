@@ -7,8 +7,8 @@ WORKERS ?= auto
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
-.PHONY: help demo paper examples docs pages test test-slow test-lowest test-newest test-series fuzz lint format \
-	bench gpu clean
+.PHONY: help demo paper examples docs pages test test-slow test-lowest test-newest test-series fuzz \
+	lint format bench gpu clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 

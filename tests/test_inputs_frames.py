@@ -164,6 +164,7 @@ def test_columns_are_taken_dropped_and_set_aside_for_labels(library):
     assert list(dropped.labels) == ["x", "y"] * 20
     assert (dropped.dims, dropped.name) == (("column",), "mine")
     assert list(dropped.coords["column"]) == NAMES
+    assert_array_equal(from_frame(frame, drop=frame.columns[5:]).data, VALUES)
     taken = from_frame(frame, columns=["c", 0], labels=range(40))
     assert_array_equal(taken.data, VALUES[:, [2, 0]])
     assert_array_equal(taken.labels, range(40))
@@ -331,4 +332,8 @@ def test_values_that_are_not_there_are_named(library):
             from_long_frame(frame, **usual)
     columns["channel"][7] = None
     with pytest.raises(ValueError, match=r"^column 'channel' has no value in row 7; drop"):
+        from_long_frame(library(columns), **usual)
+    columns = long_columns(VALUES[:12].reshape(5, 3, 4), np.arange(60))
+    columns["time"][9] = np.nan
+    with pytest.raises(ValueError, match=r"^column 'time' has no value in row 9; drop"):
         from_long_frame(library(columns), **usual)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def from_frame(
         kept = [_place(known, one, "columns") for one in _as_list(columns, "columns")]
     if len(set(kept)) < len(kept):
         raise ValueError("columns names a column twice; give each once")
-    dropped = {_place(known, one, "drop") for one in _as_list(drop or [], "drop")}
+    dropped = {_place(known, one, "drop") for one in _as_list([] if drop is None else drop, "drop")}
     kept = [place for place in kept if place not in dropped]
     labelled, values = None, labels
     if labels is None:
@@ -182,7 +182,7 @@ def _names_of_columns(frame: Any) -> list[Any]:
 
 
 def _as_list(columns: Any, argument: str) -> list[Any]:
-    if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise TypeError(f"{argument} must be a list of columns; got {columns!r}")
     return list(columns)
 
@@ -233,13 +233,15 @@ def _coordinates(frame: Any, places: list[int]) -> NDArray[Any]:
 
 def _keys(column: Any, title: str) -> NDArray[Any]:
     """Return the values of a column that says where rows belong."""
+    values = np.asarray(column)
     missing = np.asarray(column.isna() if hasattr(column, "iloc") else column.is_null())
+    if values.dtype.kind == "f":
+        missing = missing | np.isnan(values)  # which polars does not count as missing
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(f"column {title!r} has no value in row {row}; drop such rows first")
     if getattr(column.dtype, "kind", "") == "M":
         return np.asarray(column, dtype="datetime64[ns]")  # also of dates with a time zone
-    values = np.asarray(column)
     return values.astype(str) if values.dtype.kind == "O" else values
 
 
