@@ -26,7 +26,7 @@ from tensift._utils.namespace import (
 from tensift.algebra import floating_on_device
 from tensift.labels import Labelled, Names, SampleDims, unlabelled
 from tensift.moments._device_moments import row_blocks
-from tensift.sources import SampleWeights, Source, source_of
+from tensift.sources import SampleWeights, Source, in_memory, source_of
 
 __all__ = [
     "TensorEstimator",
@@ -71,7 +71,7 @@ class TensorEstimator(BaseEstimator):
         Samples of weight zero are left out.
         """
         found = self._unlabelled(X, fitted=not reset)
-        X = found.samples
+        X = in_memory(found.samples)
         refuse_masked(X)
         if isinstance(X, list | tuple):
             # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.

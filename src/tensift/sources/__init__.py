@@ -21,7 +21,7 @@ from tensift.sources._iterators import Chunks
 from tensift.sources._kept_samples import KeptSamples
 from tensift.sources._rows import SlicingReader
 from tensift.sources._sample_weights import SampleWeights, group_codes, takes_weights
-from tensift.sources._source import Source, source_of
+from tensift.sources._source import Source, in_memory, source_of
 
 __all__ = [
     "CHUNK_BUFFERS",
@@ -41,6 +41,7 @@ __all__ = [
     "even_subsample",
     "gather_results",
     "group_codes",
+    "in_memory",
     "in_processes",
     "keep_on_workers",
     "kept_samples",
