@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.namespace import in_precision, namespace_of, to_numpy, widest_precision
+from tensift._utils.namespace import (
+    in_precision,
+    is_complex,
+    namespace_of,
+    to_numpy,
+    widest_precision,
+)
 from tensift.algebra import make_transforms
 from tensift.moments._chunk_measures import MomentsOfChunk
 from tensift.moments._dask_moments import merged
@@ -22,7 +28,7 @@ __all__ = ["FeatureScale", "orient", "spread_above_rounding"]
 
 # A standard deviation below this share of the mean is rounding: the feature is constant.
 _ROUNDING = {"float64": 1e-13, "float32": 1e-5}
-_EQUAL = 1e-5  # deviations that differ by a smaller share are equal
+_EQUAL = {"float64": 1e-9, "float32": 1e-5}  # deviations that differ by a smaller share are equal
 
 
 @dataclass(frozen=True)
@@ -57,15 +63,17 @@ class FeatureScale:
 
     def of_samples(self, samples: Any) -> NDArray[np.float64]:
         """Return what to divide every element of samples in memory by."""
-        orientation = _of_elements(tuple(samples.shape[1:]))
-        rows = samples.reshape(samples.shape[0], *orientation.feature_shape)
+        orientation = _of_elements(tuple(samples.shape[1:]), real=not is_complex(samples))
+        shape = (samples.shape[0], *orientation.feature_shape)
+        rows = namespace_of(samples).reshape(samples, shape)
         return self._of_elements(empty_moments(orientation, samples).update(rows))
 
     def of_source(
         self, source: Source, feature_shape: tuple[int, ...], *, verbose: bool
     ) -> NDArray[np.float64]:
         """Return what to divide every element by, from one pass over samples."""
-        measure = MomentsOfChunk(_of_elements(feature_shape), slice(0, 1))
+        real = np.dtype(source.dtype).kind != "c"
+        measure = MomentsOfChunk(_of_elements(feature_shape, real=real), slice(0, 1))
         return self._of_elements(
             source.reduce(measure, merged, title="measuring deviations", verbose=verbose)
         )
@@ -81,9 +89,8 @@ class FeatureScale:
 
     def _pooled(self, spread: NDArray, size: NDArray) -> NDArray[np.float64]:
         if self.feature_mode is not None:
-            spread, size = (
-                _root_mean_square(values, self.feature_mode) for values in (spread, size)
-            )
+            spread = _root_mean_square(spread, self.feature_mode)
+            size = _root_mean_square(size, self.feature_mode)
         # Constants too must not depend on units, because "eigen" is a basis of uncentred samples.
         size = np.where(size > 0, size, 1.0)
         return np.where(spread > 0, spread, size)
@@ -151,8 +158,9 @@ def spread_above_rounding(moments: Moments) -> Any:
     if deviations is None:
         return spread
     spread, xp = divided(spread, deviations), namespace_of(spread)
+    least = _EQUAL[moments.precision if isinstance(moments, DeviceMoments) else "float64"]
     # Rounding must not order features that were divided by their own deviation.
-    return xp.where(xp.abs(spread - 1) < _EQUAL, xp.ones_like(spread), spread)
+    return xp.where(xp.abs(spread - 1) < least, xp.ones_like(spread), spread)
 
 
 def _spread(moments: Moments) -> Any:
@@ -175,6 +183,6 @@ def _root_mean_square(values: NDArray, mode: int) -> NDArray[np.float64]:
     return np.broadcast_to(pooled, values.shape)
 
 
-def _of_elements(feature_shape: tuple[int, ...]) -> Orientation:
+def _of_elements(feature_shape: tuple[int, ...], *, real: bool) -> Orientation:
     """Return an orientation in which every element is a slice: moments then cost least."""
-    return Orientation((1, *feature_shape), 0, make_transforms("identity", feature_shape))
+    return Orientation((1, *feature_shape), 0, make_transforms("identity", feature_shape), real)

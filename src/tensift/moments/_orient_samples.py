@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,14 +79,18 @@ class SampleOrienter(TensorEstimator):
 
     def _orientation_of_stream(self, *, real: bool, **known: Any) -> Orientation:
         """Return the orientation of samples that `partial_fit` never sees together."""
-        make = partial(self._orient, real=real, **known)
-        return orient(make, self._feature_scale(), self._refuse_deviations_of_all_samples, None)
+        orientation = self._orient(real=real, **known)
+        self._refuse_deviations_of_all_samples(orientation)
+        return orientation
 
     def _learns_basis(self) -> bool:
         """Whether a basis is computed from the samples."""
         return is_data_driven(self.basis) and len(self.feature_shape_) > 1
 
-    def _refuse_deviations_of_all_samples(self, scale: FeatureScale | None = None) -> NoReturn:
+    def _refuse_deviations_of_all_samples(self, orientation: Orientation) -> None:
+        scale = self._feature_scale()
+        if orientation.deviations is None and (scale is None or scale.fits(orientation)):
+            return
         raise ValueError(
             f"scale='feature' with basis={self.basis!r} divides samples by the deviations of all "
             "of them before it transforms them, but partial_fit never sees them together; use fit, "

@@ -333,8 +333,7 @@ class OrientedEstimator(SampleOrienter):
                 "orientation or basis changed since the first chunk, which fixed them; use fit, "
                 "or start again with a clone"
             )
-        if self._moments.orientation.deviations is not None:
-            self._refuse_deviations_of_all_samples()
+        self._refuse_deviations_of_all_samples(self._moments.orientation)
         if isinstance(self._moments, MomentsInPasses):
             raise ValueError(
                 "partial_fit after a fit in several passes is not possible: the Gram matrices "

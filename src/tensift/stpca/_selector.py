@@ -113,8 +113,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         "max" divides the data by their largest absolute value, as the paper does. "feature" divides
         every feature by its standard deviation, for features in different units: then their units
         do not count. With `feature_mode`, all elements of a feature are divided by the same number,
-        the root of their mean variance. Constant features stay as they are, with a score of zero.
-        None leaves the data as they are.
+        the root of their mean variance. Constant features stay constant, with a score of zero.
+        With a basis that mixes features, deviations take one more pass over the samples, which
+        must then be readable twice: no iterator, no Moments, no `partial_fit`. None leaves the data
+        as they are.
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
     sample_dim : hashable, list of these or None, default=None
