@@ -225,6 +225,6 @@ def say_constraints(console: Console, selector: TensorSelector) -> None:
 
 def feature_names_of(selector: TensorSelector, dataset: TensorDataset) -> ModeNames:
     """The names of the features: elements, or the indices of a mode."""
-    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
+    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords, dataset.units)
     mode = selector._mode_of_features()
     return names if mode is None else names.only([mode])

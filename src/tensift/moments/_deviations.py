@@ -119,7 +119,8 @@ class FeatureScale:
             names = [transform.name for transform in moments.orientation.transforms]
             raise ValueError(
                 "scale='feature' divides features before a basis mixes them, but X is Moments "
-                f"with basis={names}; pass the samples, or moments with basis='identity'"
+                f"with basis={names}; pass the samples (without a checkpoint), or use "
+                "basis='identity'"
             )
         return moments.standardised(deviations)
 
