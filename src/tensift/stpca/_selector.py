@@ -116,7 +116,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         the root of their mean variance. Constant features stay constant, with a score of zero.
         With a basis that mixes features, deviations take one more pass over the samples, which
         must then be readable twice: no iterator, no Moments, no `partial_fit`. None leaves the data
-        as they are.
+        as they are. The paper's penalties are for "max".
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
     sample_dim : hashable, list of these or None, default=None
