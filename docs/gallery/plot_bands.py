@@ -68,7 +68,8 @@ def draw(seed, side=60):
     return cube.astype("float32"), truth
 
 
-folder = Path(tempfile.mkdtemp())
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
 cube, truth = draw(0)
 cube.tofile(folder / "scene.img")
 np.save(folder / "truth.npy", truth)
@@ -98,6 +99,7 @@ run = [sys.executable, "-m", "tensift.cli", *command.split(), "--no-alternatives
 done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
 print(f"$ tensift {command}")
 print(done.stdout.split("time ")[0])
+temporary.cleanup()
 
 # %%
 # Beside the methods of the field
@@ -161,12 +163,12 @@ for name in found:
     print(f"{name:26s} {shares}")
 
 # %%
-# **What came out.** The rule "reconstruct" and column subsets are ahead of all others in four of five
-# scenes. They choose bands that no other band predicts, and those are the narrow features. In the
-# second scene "reconstruct" is behind bands at even distances. Both miss least of the other bands,
-# which is what they are made for. Bands at even distances are hard to beat: they are as good as OPBS, which
-# spends bands on the noisy ends. MVPCA keeps eight neighbours, from which nobody can tell the soils
-# apart.
+# **What came out.** The rule "reconstruct" and column subsets are ahead of all others in four of
+# five scenes. They choose bands that no other band predicts, and those are the narrow features. In
+# the second scene "reconstruct" is behind bands at even distances. Both miss least of the other
+# bands, which is what they are made for. Bands at even distances are hard to beat: they are as good
+# as OPBS, which spends bands on the noisy ends. MVPCA keeps eight neighbours, from which nobody can
+# tell the soils apart.
 #
 # The default rule, "geometry", does worse than random bands here. It asks which samples look alike,
 # and in this scene brightness decides that. So does k-means: it groups pixels by brightness with
@@ -186,7 +188,7 @@ for wave in chosen:
     upper.axvline(wave, color="0.8", linewidth=4, zorder=0)
 upper.set(ylabel="reflectance", title="the covers, and eight bands (STPCA, reconstruct)")
 upper.legend(ncols=4, fontsize="small")
-for place, (name, (bands, right, *_)) in enumerate(shown.items()):
+for place, (bands, right, *_) in enumerate(shown.values()):
     lower.plot(waves[bands], np.full(len(bands), place), "|", markersize=13, markeredgewidth=3)
     lower.text(2430, place, f"{100 * right:.0f} %", va="center")
 lower.set(yticks=range(len(shown)), yticklabels=shown, xlabel="band (nm)", xlim=(380, 2420))
