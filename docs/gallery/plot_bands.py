@@ -95,7 +95,7 @@ scene.coords["band"][selector.get_support(indices=True)], scene.units["band"]
 # The same as a command, for a file of your own (a GeoTIFF works like this header):
 
 command = "select scene.hdr -k 8 --selection reconstruct --labels truth.npy --drop-label 0 --report"
-run = [sys.executable, "-m", "tensift.cli", *command.split(), "--no-alternatives"]
+run = [sys.executable, "-m", "tensift.cli", *command.split()]
 done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
 print(f"$ tensift {command}")
 print(done.stdout.split("time ")[0])
