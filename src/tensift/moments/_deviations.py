@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import (
     in_precision,
     is_complex,
+    is_device_array,
     namespace_of,
     to_numpy,
     widest_precision,
@@ -19,7 +20,7 @@ from tensift._utils.namespace import (
 from tensift.algebra import make_transforms
 from tensift.moments._chunk_measures import MomentsOfChunk
 from tensift.moments._dask_moments import merged
-from tensift.moments._device_moments import DeviceMoments, empty_moments
+from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._moments import Moments
 from tensift.moments._orientation import Orientation, divided
 from tensift.sources import Source
@@ -28,6 +29,7 @@ __all__ = ["FeatureScale", "orient", "spread_above_rounding"]
 
 # A standard deviation below this share of the mean is rounding: the feature is constant.
 _ROUNDING = {"float64": 1e-13, "float32": 1e-5}
+_ONE = slice(0, 1)  # of the slices; spread and mean are those of all elements
 _EQUAL = {"float64": 1e-9, "float32": 1e-5}  # deviations that differ by a smaller share are equal
 
 
@@ -66,14 +68,16 @@ class FeatureScale:
         orientation = _of_elements(tuple(samples.shape[1:]), real=not is_complex(samples))
         shape = (samples.shape[0], *orientation.feature_shape)
         rows = namespace_of(samples).reshape(samples, shape)
-        return self._of_elements(empty_moments(orientation, samples).update(rows))
+        if is_device_array(samples):
+            return self._of_elements(DeviceMoments(orientation).update(rows))
+        return self._of_elements(Moments(orientation, _ONE).update(rows))
 
     def of_source(
         self, source: Source, feature_shape: tuple[int, ...], *, verbose: bool
     ) -> NDArray[np.float64]:
         """Return what to divide every element by, from one pass over samples."""
         real = np.dtype(source.dtype).kind != "c"
-        measure = MomentsOfChunk(_of_elements(feature_shape, real=real), slice(0, 1))
+        measure = MomentsOfChunk(_of_elements(feature_shape, real=real), _ONE)
         return self._of_elements(
             source.reduce(measure, merged, title="measuring deviations", verbose=verbose)
         )
@@ -107,13 +111,7 @@ class FeatureScale:
 
     def standardised(self, moments: Moments) -> Moments:
         """Return the moments of the divided samples; the given ones are not changed."""
-        deviations, known = self.of_moments(moments), moments.orientation.deviations
-        if known is not None:
-            if not np.allclose(known, deviations, rtol=1e-6, atol=0):
-                raise ValueError(
-                    "feature_mode was changed after the samples were divided by the deviations of "
-                    "features; fit again"
-                )
+        if moments.orientation.deviations is not None:
             return moments
         if not self.fits(moments.orientation):
             names = [transform.name for transform in moments.orientation.transforms]
@@ -122,7 +120,7 @@ class FeatureScale:
                 f"with basis={names}; pass the samples (without a checkpoint), or use "
                 "basis='identity'"
             )
-        return moments.standardised(deviations)
+        return moments.standardised(self.of_moments(moments))
 
 
 def orient(

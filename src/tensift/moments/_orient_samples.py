@@ -24,6 +24,7 @@ class SampleOrienter(TensorEstimator):
     """An estimator that finds the orientation of samples, which may take passes over them."""
 
     basis: Any
+    _divided_by: FeatureScale | None = None  # how samples were divided before they were transformed
 
     @abstractmethod
     def _orient(self, *, real: bool, **known: Any) -> Orientation:
@@ -44,12 +45,14 @@ class SampleOrienter(TensorEstimator):
         return None
 
     def _orientation_of_array(self, samples: Any) -> Orientation:
+        self._divided_by = self._feature_scale()
+
         def known(deviations: NDArray | None) -> dict[str, Any]:
             return {"samples": samples if deviations is None else divided(samples, deviations)}
 
         return orient(
             partial(self._orient, real=not is_complex(samples)),
-            self._feature_scale(),
+            self._divided_by,
             lambda one: one.of_samples(samples),
             known if self._learns_basis() else None,
         )
@@ -57,6 +60,8 @@ class SampleOrienter(TensorEstimator):
     def _orientation_of_source(
         self, source: Source, checkpoint: PassCheckpoint | None
     ) -> Orientation:
+        self._divided_by = self._feature_scale()
+
         def measure(scale: FeatureScale) -> NDArray[np.float64]:
             if not source.rereadable:
                 raise ValueError(
@@ -72,7 +77,7 @@ class SampleOrienter(TensorEstimator):
 
         return orient(
             partial(self._orient, real=np.dtype(source.dtype).kind != "c"),
-            self._feature_scale(),
+            self._divided_by,
             measure,
             known if self._learns_basis() else None,
         )

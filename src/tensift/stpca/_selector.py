@@ -455,15 +455,13 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _moments_in_units(self) -> Moments:
         """Return the moments of the samples in the units that the model sees."""
-        scale = self._feature_scale()
-        if scale is not None:
-            return scale.standardised(self._moments)
-        if self._moments.orientation.deviations is not None:
+        scale, moments = self._feature_scale(), self._moments
+        if moments.orientation.deviations is not None and self._divided_by != scale:
             raise ValueError(
-                f"scale was changed to {self.scale!r} after the samples were divided by the "
+                "scale or feature_mode was changed after the samples were divided by the "
                 "deviations of features; fit again"
             )
-        return self._moments
+        return moments if scale is None else scale.standardised(moments)
 
     def _needs_subsample(self) -> bool:
         return self._keeps_subsample
