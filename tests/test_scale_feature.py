@@ -157,6 +157,8 @@ def test_other_selectors(kind, mode):
     if kind is GeometrySelector:
         check_equal(selector.fit(iter(chunks_of(X))), truth, X, deviations)
         check_equal(selector.fit(collect_moments(X)), truth, X, deviations)
+    if kind is SPCAPSD:
+        assert selector.score(X * units) == pytest.approx(truth.score(X / deviations))
     without = kind(3, scale=None, feature_mode=mode).fit(X * units)
     assert not np.array_equal(without.order_[:3], truth.order_[:3])  # what it is for
 
@@ -283,6 +285,13 @@ def test_what_is_impossible_says_so():
         stpca_path(gram, scale="feature")
     with pytest.raises(ValueError, match="'scale' parameter of GeometrySelector"):
         GeometrySelector(3, scale="max").fit(X)
+
+
+@pytest.mark.parametrize("score_by", ["operator", "energy"])
+def test_scores_that_cannot_differ_are_said(score_by):
+    X = samples_in_units()
+    with pytest.warns(UserWarning, match="ordered by their index; use another basis"):
+        STPCASelector(3, scale="feature", basis="dft", score_by=score_by).fit(X)
 
 
 def test_fit_again_without_scale_forgets_the_deviations():

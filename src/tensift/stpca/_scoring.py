@@ -63,7 +63,8 @@ class Scoring:
 
         This happens if all entries of M have the same modulus, as for the DFT.
         """
-        if self.energy or self.feature_mode is not None:
+        spreads_differ = self.energy and self.orientation.deviations is None
+        if spreads_differ or self.feature_mode is not None:
             return
         transforms = self.orientation.transforms
         flat = [t.name for t in transforms if t.size > 1 and np.ptp(t.energy) == 0]
