@@ -152,7 +152,16 @@ def orient(
 
 
 def spread_above_rounding(moments: Moments) -> Any:
-    """Return the standard deviation of every element of the slices; 0 where it is rounding."""
+    """Return the standard deviation of every element of the slices; 0 where it is rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift import collect_moments
+    >>> from tensift.moments import spread_above_rounding
+    >>> spread_above_rounding(collect_moments(np.array([[1.0, 0.1], [5.0, 0.1], [3.0, 0.1]])))
+    array([1.63299316, 0.        ])
+    """
     deviations, spread = moments.orientation.deviations, _spread(moments)
     if deviations is None:
         return spread

@@ -216,7 +216,16 @@ class Orientation:
 
 
 def divided(samples: Any, deviations: NDArray[np.float64]) -> Any:
-    """Return samples, or values of features, divided by the deviations of features."""
+    """Return samples, or values of features, divided by the deviations of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.moments import divided
+    >>> divided(np.array([[2.0, 30.0], [4.0, 10.0]]), np.array([2.0, 10.0]))
+    array([[1., 3.],
+           [2., 1.]])
+    """
     if not is_device_array(samples):
         return samples / deviations
     xp = namespace_of(samples)
