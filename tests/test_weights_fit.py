@@ -47,9 +47,13 @@ OURS = [
     STPCASelector(8, basis="eigen", selection="top", orientation=1),
     STPCASelector(8, orientation="auto", basis="auto", lam=1.0, eta=1.0),
     STPCASelector(3, feature_mode=0, score_by="energy", solver="paper"),
+    STPCASelector(8, scale="feature", basis="dct"),
+    STPCASelector(3, scale="feature", basis="eigen", feature_mode=0, selection="reconstruct"),
     GeometrySelector(),
     GeometrySelector(3, feature_mode=1),
+    GeometrySelector(8, scale="feature"),
     ColumnSubsetSelector(8, swaps=5),
+    ColumnSubsetSelector(8, scale="feature"),
     SelectFromDecomposition(n_features_to_select=8),
     TensorPCA(3, whiten=True),
     TensorPCA(0.9, truncation="global", basis="haar"),
@@ -88,7 +92,7 @@ def test_whole_numbers_are_copies(estimator):
     assert_same(clone(estimator).fit(X[W > 0], sample_weight=W[W > 0]), weighted)  # 0 is absence
 
 
-@pytest.mark.parametrize("estimator", [*OURS[:8], *RIVALS[::2]], ids=repr)
+@pytest.mark.parametrize("estimator", [*OURS[:12], *RIVALS[::2]], ids=repr)
 def test_what_is_restored_and_replaced(estimator):
     one, other = clone(estimator).fit(X, sample_weight=W), clone(estimator).fit(REPEATED)
     if isinstance(one.n_features_to_select, int):

@@ -73,10 +73,15 @@ def correlations_of_chunk(
     chunk: NDArray,
     feature_shape: tuple[int, ...],
     modes: Sequence[int],
+    deviations: NDArray[np.float64] | None = None,
     weights: SampleWeights | None = None,
 ) -> list[NDArray]:
-    """Return the uncentred self-correlations ``X_(k) X_(k)^T`` of some modes of a chunk."""
+    """Return the uncentred self-correlations ``X_(k) X_(k)^T`` of some modes of a chunk.
+
+    With `deviations`, those of the samples divided by them.
+    """
     samples = checked_chunk(chunk, feature_shape)
+    samples = samples if deviations is None else samples / deviations
     samples = samples.astype(complex if np.iscomplexobj(samples) else float, copy=False)
     if weights is not None:
         samples = samples * along_samples(np.sqrt(weights.values), samples)

@@ -13,8 +13,9 @@ from tensift._utils.namespace import is_device_array
 from tensift._version import __version__
 from tensift.algebra import make_transform
 from tensift.labels import SampleDims
+from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._moments import Moments
-from tensift.moments._oriented import OrientedEstimator, SamplesInMemory
+from tensift.moments._oriented import OrientedEstimator
 from tensift.moments._resume import PassCheckpoint
 from tensift.sources import (
     ChunkedSource,

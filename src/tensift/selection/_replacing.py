@@ -278,7 +278,7 @@ class ReplacingSelector(RestoringSelector):
     def _kept_set(self, features: Sequence[int]) -> KeptSet:
         """Return what the kept features are worth by the rule."""
         mode = self._fitted_mode()
-        rows = self._checked_samples(_WHO).kept()
+        rows = self._kept_in_units(self._checked_samples(_WHO).kept())
         kept: KeptSet
         if self.selection == "geometry":
             geometry = Geometry(rows, mode)

@@ -184,8 +184,7 @@ def _take_in(
     """Return an executor for the slices, the orientation, and the number of samples."""
     if not isinstance(X, Moments | GramTensor):
         selector._take_in(X, weights=weights)
-        moments = selector._moments
-        return executor_for(moments, selector.scale), moments.orientation, moments.sample_size
+        return _executor(selector)
     if weights is not None:
         raise ValueError(
             f"X is {type(X).__name__}, in which samples have their weights already; leave out "
@@ -202,14 +201,25 @@ def _take_in(
     if isinstance(X, Moments):
         selector._moments = X
         selector._learn_shape(X.orientation.feature_shape, X.names)
-        return executor_for(X, selector.scale), X.orientation, X.sample_size
+        return _executor(selector)
     check_gram(X)
+    if selector.scale == "feature":
+        raise ValueError(
+            "scale='feature' needs the standard deviations of features, which a GramTensor does "
+            "not have; pass samples or Moments, or scale=None"
+        )
     shape = (X.size, X.n_slices)
     selector._learn_shape(shape)
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
     # Thin factors have one column per sample. For dense matrices, assume many samples.
     n_samples = X.array.shape[2] if X.thin else X.size + 1
     return executor_for_gram(X), orientation, n_samples
+
+
+def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, float]:
+    """Return an executor for the moments that a selector has, their orientation and count."""
+    moments = selector._moments = selector._moments_in_units()
+    return executor_for(moments, selector.scale), moments.orientation, moments.sample_size
 
 
 def _like(scores: Any, penalties: NDArray[np.float64]) -> Any:
