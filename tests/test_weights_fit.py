@@ -485,3 +485,17 @@ def test_pickles_keep_weights():
     Z = selector.transform(X)
     again = pickle.loads(pickle.dumps(selector))
     assert_array_equal(again.reconstruct(Z), selector.reconstruct(Z))
+
+
+def test_moments_want_a_positive_weight_for_each_sample(library):
+    moments = collect_moments(library.asarray(X))
+    for weights, message in (
+        (np.ones(119), "120 samples"),
+        (np.zeros(120), "positive and finite"),
+        (np.full(120, np.nan), "positive and finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            moments.update(library.asarray(X), weights=weights)
+    more = moments.update(library.asarray(X), weights=np.full(120, 2.0))
+    assert (more.count, more.total) == (240, 360)
+    assert_allclose(to_numpy(more.spread()), X.std(axis=0), atol=1e-12)

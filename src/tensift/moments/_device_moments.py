@@ -24,7 +24,7 @@ from tensift._utils.namespace import (
 )
 from tensift._utils.stacks import adjoint, hermitian_part, squared_modulus
 from tensift.algebra import floating_on_device
-from tensift.moments._moments import Moments
+from tensift.moments._moments import Moments, check_weights
 from tensift.moments._orientation import Orientation
 from tensift.moments._tensor import GramTensor
 
@@ -81,6 +81,7 @@ class DeviceMoments(Moments):
         **more: Any,
     ) -> DeviceMoments:
         """Add samples ``(n, d_1, ..., d_m)``, one block at a time; weights are on the host."""
+        check_weights(weights, samples.shape[0])
         if precision_of(samples) == "float64":
             self.precision = "float64"
         start = 0

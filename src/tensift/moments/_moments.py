@@ -18,7 +18,7 @@ from tensift.moments._orientation import Orientation
 from tensift.moments._tensor import GramTensor
 from tensift.sources import EvenSubsample, UnusableSample
 
-__all__ = ["Moments", "along_samples", "checked_peak", "largest_modulus"]
+__all__ = ["Moments", "along_samples", "check_weights", "checked_peak", "largest_modulus"]
 
 # Samples (in double precision) are centred in parts that fit into the cache of one core, and
 # multiplied in blocks that fit into the shared cache but have at least 2 q samples.
@@ -113,6 +113,7 @@ class Moments:
         `weights` are positive, one for each sample. A whole number counts like so many copies.
         """
         self.subsample = None
+        check_weights(weights, len(samples))
         total = len(samples) if weights is None else float(weights.sum())
         size = max(self.count + len(samples), self.total + total)
         if self._scatter is None and size < self.orientation.size:
@@ -440,6 +441,19 @@ def _mean(values: NDArray, weights: NDArray[np.float64] | None) -> NDArray:
     # About the first sample: sums of large equal parts would lose digits.
     away = np.tensordot(weights / weights.sum(), values - values[0], axes=1)
     return np.asarray(values[0] + away)
+
+
+def check_weights(weights: NDArray[np.float64] | None, n_samples: int) -> None:
+    """Raise an error if there is not one positive weight for each sample."""
+    if weights is None:
+        return
+    if np.shape(weights) != (n_samples,):
+        raise ValueError(
+            f"weights has shape {np.shape(weights)}, but there are {n_samples} samples; pass one "
+            "for each"
+        )
+    if not (np.all(weights > 0) and np.all(np.isfinite(weights))):
+        raise ValueError("weights must be positive and finite; leave out samples of weight 0")
 
 
 def along_samples(numbers: NDArray, samples: NDArray) -> NDArray:

@@ -90,6 +90,10 @@ class GeometrySelector(TensorSelector):
     selected features. `tensift.sources.even_subsample` says which samples these are; they are the
     same for arrays, files, iterators, Dask arrays and moments. Tensors may be complex.
 
+    Copies of a sample count as one sample whose weight is their number. So weights and copies give
+    the same result. All samples have the same number of neighbours; weights count in how strongly
+    neighbours are linked, and in all means and products.
+
     References
     ----------
     The rule is new. Related work, from which it differs by neighbours in whitened components,

@@ -186,6 +186,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     large, see `tensift.sources.even_subsample`). They are the same whether samples come in an
     array, from files, in chunks, from Dask, by `partial_fit`, or as the moments that
     `collect_moments` returns. Moments that were merged have none, and need "top" and a number.
+    Samples with weights lie on a line, each as long as its weight, and those are kept that contain
+    a multiple of the step. A whole-number weight is like copies of a sample, to rounding, as long
+    as these copies are few enough to be kept. Copies of a sample count as one sample with a weight,
+    also if nobody gave weights.
 
     The paper's solver starts from ``A = I / 2``, where the authors' program draws a random
     diagonal. For complex slices the program uses the objective of the conjugate operator to decide
