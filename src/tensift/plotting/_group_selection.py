@@ -65,7 +65,7 @@ class GroupSelectionDisplay:
     ...     [[True, True, False], [False, True, False]], [False, True, True],
     ...     groups=["anna", "bert"], names=["left", "middle", "right"],
     ... ).plot(Figure().subplots())
-    >>> display.features_, [bar.get_height() for bar in display.bars_]
+    >>> display.features_, [float(bar.get_height()) for bar in display.bars_]
     (array([1, 0, 2]), [1.0, 0.5, 0.0])
     """
 

@@ -154,9 +154,8 @@ class ColumnSubsetSelector(GreedySelector):
         if self.swaps:
             chosen = np.zeros(values.shape[1])
             chosen[order.exchanged(count, self.swaps)] = 1
-            order = ColumnSubsetOrder(
-                values, 0, chosen, centred=True
-            )  # others have no score and come later
+            # Others have no score and come later.
+            order = ColumnSubsetOrder(values, 0, chosen, centred=True)
         picks = order.extend(count)
         return Picks(picks.tolist(), order.gains.tolist(), order.next_gains)
 
