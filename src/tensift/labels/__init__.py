@@ -1,7 +1,10 @@
 """Names in, names out: take samples as users have them, and give results the same names."""
 
 from tensift.labels._labelled import Form, Labelled, SampleDims
+from tensift.labels._mne import kept_recording
+from tensift.labels._mne_channels import CHANNEL, data_channels, is_recording, picked_recording
 from tensift.labels._names import Names
+from tensift.labels._sensors import Sensors, scales_of_types, spread_along
 from tensift.labels._set_output import XarrayOutput
 from tensift.labels._unlabelled import unlabelled
 from tensift.labels._xarray import (
@@ -15,17 +18,25 @@ from tensift.labels._xarray import (
 )
 
 __all__ = [
+    "CHANNEL",
     "FEATURE_DIM",
     "Form",
     "Labelled",
     "Names",
     "SampleDims",
+    "Sensors",
     "XarrayForm",
     "XarrayOutput",
     "coords_of",
+    "data_channels",
+    "is_recording",
     "is_xarray",
+    "kept_recording",
     "kept_values",
     "labelled_dataset",
+    "picked_recording",
     "plain_form",
+    "scales_of_types",
+    "spread_along",
     "unlabelled",
 ]
