@@ -128,16 +128,9 @@ def nodata_value(text: str) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def mode_or_none(text: str) -> int | None:
-    """A feature mode, or the word none."""
-    if text.lower() == "none":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a mode (0, 1, ...) nor the word none"
-        ) from None
+def mode_or_none(text: str) -> int | str | None:
+    """A feature mode, by number or name, or the word none."""
+    return None if text.lower() == "none" else _number_or_name(text)
 
 
 def basis_names(text: str) -> list[str | Path]:

@@ -42,8 +42,8 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "input",
         metavar="INPUT",
         type=Path,
-        help=".npy, .npz, MATLAB .mat, HDF5, a folder of pictures, TIFF, an ENVI scene (.hdr), or "
-        "a table (.csv, .tsv) with one row per sample",
+        help=".npy, .npz, MATLAB .mat, HDF5, a folder of pictures, TIFF, an ENVI scene (.hdr), a "
+        "recording of MNE-Python (.fif), or a table (.csv, .tsv) with one row per sample",
     )
     group.add_argument(
         "--variable", metavar="NAME", help="which array to read, if the file holds several"
@@ -109,8 +109,19 @@ def add_feature_mode(group: Any) -> None:
 
 def feature_mode_of(arguments: argparse.Namespace, dataset: TensorDataset) -> int | None:
     """The mode of the features: the one given, else the one in the file."""
-    mode: int | None = arguments.feature_mode
-    return dataset.feature_mode if mode is _FROM_FILE else mode
+    mode: int | str | None = arguments.feature_mode
+    if mode is _FROM_FILE:
+        return dataset.feature_mode
+    if not isinstance(mode, str):
+        return mode
+    dims = dataset.dims or ()
+    if mode not in dims:
+        known = ", ".join(dims) or "none"
+        raise ValueError(
+            f"--feature-mode {mode}: no mode of {arguments.input} has this name; the names of its "
+            f"modes: {known}"
+        )
+    return dims.index(mode)
 
 
 def read_arguments(arguments: argparse.Namespace) -> dict[str, Any]:

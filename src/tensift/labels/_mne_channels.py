@@ -103,5 +103,8 @@ def picked_recording(X: Any, names: Names, features: NDArray) -> Any:
 
 def _picked(recording: Any, wanted: list[str]) -> Any:
     named_channels(recording, wanted, "the selector keeps")
-    found = recording.copy().pick(wanted)
+    found = recording.copy()
+    if is_epochs(found) and not found.preload:
+        found.load_data()  # without, epochs cannot drop channels
+    found.pick(wanted)
     return found if found.ch_names == wanted else found.reorder_channels(wanted)
