@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ __all__ = ["is_fif", "open_fif"]
 
 # The first tag of every file: its identifier, as a structure of 20 bytes.
 _START = b"\x00\x00\x00\x64\x00\x00\x00\x1f\x00\x00\x00\x14"
+_TAG = struct.Struct(">iiii")  # kind, type, length of the data, place of the next tag
 _READABLE = ("raw", "epochs", "evoked")
 
 
@@ -33,6 +35,7 @@ def is_fif(head: bytes) -> bool:
 def open_fif(path: Path) -> Contents:
     """Describe the good data channels of a recording as one array, with its events as labels."""
     with _fif(path) as mne:
+        _refuse_open_end(path)
         kind = mne.what(path)
         if kind not in _READABLE:
             looks = "" if kind == "unknown" else f"; MNE-Python finds {kind} in it"
@@ -88,6 +91,23 @@ class _FifLoader:
             found = unlabelled(_read(mne, self.path, self.kind))
             values = np.asarray(found.samples)
             return values / found.scales if self.several_types else values
+
+
+def _refuse_open_end(path: Path) -> None:
+    """Raise an error if the file ends before its last tag: MNE-Python would read what is there."""
+    with open(path, "rb") as stream:
+        size, place = stream.seek(0, 2), 0
+        while place + _TAG.size <= size:
+            stream.seek(place)
+            _, _, length, following = _TAG.unpack(stream.read(_TAG.size))
+            if following < 0:
+                if place + _TAG.size + length <= size:
+                    return
+                break
+            if length < 0 or 0 < following <= place:
+                raise ValueError(f"the tag at byte {place} is broken")
+            place = following or place + _TAG.size + length
+    raise ValueError(f"it ends at byte {size}, before its last tag")
 
 
 def _read(mne: Any, path: Path, kind: str) -> Any:
