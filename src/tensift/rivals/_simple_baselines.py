@@ -45,6 +45,8 @@ class AllFeatures(TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     Notes
     -----
@@ -168,6 +170,8 @@ class VarianceSelector(TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     Notes
     -----
@@ -260,6 +264,8 @@ class RandomSelector(TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     Notes
     -----

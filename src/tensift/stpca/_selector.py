@@ -316,8 +316,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _fit_best_candidate(self, X: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
+        candidates = self._candidates(X)
         rows = to_numpy(take_in_subsample(clone(self), X))
-        fitted = [self._fit_candidate(X, *candidate) for candidate in self._candidates(X)]
+        fitted = [self._fit_candidate(X, *candidate) for candidate in candidates]
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
         chosen = choose_orientation(tried, supports, rows, fitted[0]._mode_of_features())
