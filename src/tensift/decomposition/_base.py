@@ -81,13 +81,13 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         """
         self._check_solved()
         found = self._unlabelled(X, fitted=True, every=True)
-        values = self._coordinates_of(found.samples)
+        values = self._coordinates_of(found)
         if found.form is None or output_is_frame(self):
             return values
         return found.form.coordinates(values, "component")
 
     def _coordinates_of(self, X: Any) -> Any:
-        """Return the coordinates of samples without names."""
+        """Return the coordinates of samples as an array."""
         source = lazy_source(self, X)
         if source is None:
             return self._encode(self._more_samples(X))

@@ -2,7 +2,13 @@
 
 from tensift.labels._labelled import Form, Labelled, SampleDims
 from tensift.labels._mne import kept_recording
-from tensift.labels._mne_channels import CHANNEL, data_channels, is_recording, picked_recording
+from tensift.labels._mne_channels import (
+    CHANNEL,
+    data_channels,
+    is_loaded_recording,
+    is_recording,
+    picked_recording,
+)
 from tensift.labels._names import Names
 from tensift.labels._sensors import Sensors, scales_of_types, spread_along
 from tensift.labels._set_output import XarrayOutput
@@ -29,6 +35,7 @@ __all__ = [
     "XarrayOutput",
     "coords_of",
     "data_channels",
+    "is_loaded_recording",
     "is_recording",
     "is_xarray",
     "kept_recording",

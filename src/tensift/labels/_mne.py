@@ -19,7 +19,7 @@ from tensift.labels._mne_channels import (
     named_channels,
 )
 from tensift.labels._mne_forms import RecordingForm
-from tensift.labels._mne_raw import RawRows, good_times, variances_of
+from tensift.labels._mne_raw import RawRows, good_times, moments_of
 from tensift.labels._names import Names
 from tensift.labels._sensors import Sensors, scales_of_types, spread_along
 
@@ -44,7 +44,7 @@ def unlabelled_recording(X: Any, names: Names | None, *, every: bool = False) ->
     found = _names(channels, values.shape[1:], first.times)
     _check_rate(names, first)
     if names is None:
-        found = found.with_sensors(_sensors(first, channels, _channel_variances(values)))
+        found = found.with_sensors(_sensors(first, channels, *_channel_moments(values)))
     scales = found.scales if names is None else names.scales
     return Labelled(values, found, RecordingForm(loaded), scales=scales)
 
@@ -91,7 +91,7 @@ def _of_raw(raw: Any, names: Names | None, wanted: list[str] | None, every: bool
     _check_rate(names, raw)
     found = _names(channels, (len(channels),), None)
     if names is None:
-        found = found.with_sensors(_sensors(raw, channels, variances_of(rows.blocks())))
+        found = found.with_sensors(_sensors(raw, channels, *moments_of(rows.blocks())))
     scales = found.scales if names is None else names.scales
     # What is loaded already is an array; the rest is read in chunks.
     samples = np.asarray(rows) if raw.preload else rows
@@ -133,15 +133,15 @@ def _of_several(X: Any, names: Names | None, wanted: list[str] | None) -> Labell
         values, loaded[key], _ = _values(one, channels, f"others have (see {_place(X, key)})")
         _check_not_empty(values, _place(X, key))
         parts.append(values)
-        spreads.append(_channel_variances(values))
+        spreads.append(_channel_moments(values))
     types = _types(first, channels)
-    divisors = [spread_along(types, scales_of_types(one, types), 2) for one in spreads]
+    divisors = [spread_along(types, scales_of_types(*one, types), 2) for one in spreads]
     lengths = [len(values) for values in parts]
     found = _names(channels, parts[0].shape[1:], first.times)
     if names is None:
         same = all(one.ch_names == first.ch_names for one in several.values())
-        variances = np.mean(spreads, axis=0)
-        found = found.with_sensors(_sensors(first, channels, variances, has_places=same))
+        means, variances = np.mean(spreads, axis=0)
+        found = found.with_sensors(_sensors(first, channels, means, variances, has_places=same))
     form = RecordingForm(loaded if isinstance(X, Mapping) else list(loaded.values()))
     keys = np.empty(len(several), dtype=object)
     keys[:] = list(several)
@@ -206,7 +206,12 @@ def _names(channels: list[str], shape: Any, times: Any) -> Names:
 
 
 def _sensors(
-    recording: Any, channels: list[str], variances: NDArray, *, has_places: bool = True
+    recording: Any,
+    channels: list[str],
+    means: NDArray,
+    variances: NDArray,
+    *,
+    has_places: bool = True,
 ) -> Sensors:
     import mne
 
@@ -214,7 +219,9 @@ def _sensors(
     info = mne.pick_info(recording.info, places, copy=True, verbose="ERROR")
     info["subject_info"] = None  # about a person, and not needed
     types = _types(recording, channels)
-    return Sensors(info, types, scales_of_types(variances, types), places if has_places else None)
+    return Sensors(
+        info, types, scales_of_types(means, variances, types), places if has_places else None
+    )
 
 
 def _types(recording: Any, channels: list[str]) -> tuple[str, ...]:
@@ -222,9 +229,11 @@ def _types(recording: Any, channels: list[str]) -> tuple[str, ...]:
     return tuple(recording.get_channel_types(picks=places))
 
 
-def _channel_variances(values: NDArray) -> NDArray[np.float64]:
+def _channel_moments(values: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    channels = range(values.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.array([values[:, c].var() for c in range(values.shape[1])])
+        means = np.array([values[:, c].mean() for c in channels])
+        return means, np.array([values[:, c].var() for c in channels])
 
 
 def _fitted_channels(names: Names | None) -> list[str] | None:

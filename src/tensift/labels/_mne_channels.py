@@ -16,6 +16,7 @@ __all__ = [
     "data_channels",
     "is_epochs",
     "is_evoked",
+    "is_loaded_recording",
     "is_raw",
     "is_recording",
     "named_channels",
@@ -57,6 +58,11 @@ def is_recording(X: Any) -> bool:
     if isinstance(X, list | tuple):
         return any(_is_one(one) for one in X)
     return _is_one(X)
+
+
+def is_loaded_recording(X: Any) -> bool:
+    """Whether `X` is a recording, or several, that become an array in memory."""
+    return is_recording(X) and not (is_raw(X) and not X.preload)
 
 
 def _is_one(X: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RawRows", "good_times", "variances_of"]
+__all__ = ["RawRows", "good_times", "moments_of"]
 
 _ROWS_AT_ONCE = 2**15
 
@@ -81,8 +81,10 @@ class RawRows:
             yield self._read(start, min(start + _ROWS_AT_ONCE, len(self)))
 
 
-def variances_of(blocks: Iterator[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the variance of every column, from blocks of rows that are read once."""
+def moments_of(
+    blocks: Iterator[NDArray[np.float64]],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean and the variance of every column, from blocks of rows that are read once."""
     count, mean, squares = 0, np.zeros(1), np.zeros(1)
     for block in blocks:
         with np.errstate(invalid="ignore", over="ignore"):
@@ -92,4 +94,4 @@ def variances_of(blocks: Iterator[NDArray[np.float64]]) -> NDArray[np.float64]:
             squares += apart**2 * (count * len(block) / total)
             mean = mean + apart * (len(block) / total)
         count = total
-    return squares / max(count, 1)
+    return mean, squares / max(count, 1)

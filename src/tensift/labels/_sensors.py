@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 __all__ = ["Sensors", "scales_of_types", "spread_along"]
 
+_ROUNDING = 1e-12  # the share of a value that may be rounding
+
 
 @dataclass(frozen=True, eq=False)
 class Sensors:
@@ -40,7 +42,7 @@ class Sensors:
     >>> import numpy as np
     >>> from tensift.labels import scales_of_types
     >>> values = np.array([[1.0, 300.0], [-1.0, 100.0]])
-    >>> scales_of_types(values.var(axis=0), ["eeg", "mag"])
+    >>> scales_of_types(values.mean(axis=0), values.var(axis=0), ["eeg", "mag"])
     {'eeg': 1.0, 'mag': 100.0}
     """
 
@@ -62,12 +64,15 @@ def spread_along(
     return found.reshape(-1, *[1] * (n_modes - 1))
 
 
-def scales_of_types(variances: NDArray[np.float64], types: Sequence[str]) -> dict[str, float]:
-    """Return the spread of every type of channel, from the variances of the channels."""
+def scales_of_types(
+    means: NDArray[np.float64], variances: NDArray[np.float64], types: Sequence[str]
+) -> dict[str, float]:
+    """Return the spread of every type of channel, from the means and variances of the channels."""
     kinds, found = np.array(types), {}
     for kind in dict.fromkeys(types):
-        of_kind = variances[kinds == kind]
-        spread = float(np.sqrt(of_kind[np.isfinite(of_kind)].mean())) if of_kind.size else 0.0
-        # Channels that are constant or not finite are dealt with where samples are checked.
-        found[kind] = spread if 0 < spread < np.inf else 1.0
+        usable = (kinds == kind) & np.isfinite(variances)
+        spread = float(np.sqrt(variances[usable].mean())) if usable.any() else 0.0
+        level = float(np.abs(means[usable]).max()) if usable.any() else 0.0
+        # If all channels of a type are constant, their spread is rounding.
+        found[kind] = (spread if spread > _ROUNDING * level else level) or 1.0
     return found

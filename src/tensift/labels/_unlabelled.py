@@ -23,8 +23,8 @@ def unlabelled(
     ----------
     X : any samples
         DataArrays and Datasets of xarray; Epochs, lists of Evoked, Raw, and lists or dicts of
-        Epochs of MNE-Python; datasets of tensift; or samples without names, which are returned as
-        they are.
+        Epochs of MNE-Python; datasets of tensift; what this function returns; or samples without
+        names, which are returned as they are.
     sample_dim : hashable or a list of them, optional
         The dimension or dimensions of xarray that count samples. By default the first or, if
         `names` are given, all that are not among these.
@@ -47,6 +47,9 @@ def unlabelled(
     >>> found.samples.shape, found.names.dims
     ((20, 3), ('band',))
     """
+    if isinstance(X, Labelled):
+        known = None if X.names is None else X.names.scales
+        return X if X.scales is not None or known is None else replace(X, scales=known)
     if is_recording(X):
         if sample_dim is not None:
             raise ValueError(

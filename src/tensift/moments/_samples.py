@@ -23,7 +23,7 @@ from tensift._utils.namespace import (
     refuse_device_array,
 )
 from tensift.algebra import floating_on_device
-from tensift.labels import Labelled, Names, SampleDims, unlabelled
+from tensift.labels import Labelled, Names, SampleDims, is_loaded_recording, unlabelled
 from tensift.moments._device_moments import row_blocks
 from tensift.sources import Source, scaled_source, source_of
 
@@ -108,6 +108,8 @@ class TensorEstimator(BaseEstimator):
 
     def _source_of(self, X: Any, *, fitted: bool = False, scaled: bool = True) -> Source | None:
         """Return a source that reads `X` and knows its names; None if `X` is in memory."""
+        if is_loaded_recording(X):
+            return None
         found = self._unlabelled(X, fitted=fitted)
         source = source_of(found.samples)
         if source is None:
