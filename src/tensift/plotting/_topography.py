@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import QhullError
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._utils.namespace import to_numpy
@@ -137,8 +138,8 @@ class TopographyDisplay:
         flat = [kind for kind in dict.fromkeys(types.tolist()) if kind in _FLAT]
         if not flat:
             raise ValueError(
-                f"info has channels of the type {types[0]!r} only, which lie inside of the head; "
-                f"maps are of {', '.join(_FLAT[:4])} and fNIRS channels"
+                f"info has channels of the type {str(types[0])!r} only, which lie inside of the "
+                f"head; maps are of {', '.join(_FLAT[:4])} and fNIRS channels"
             )
         self.figure_ = figure = new_figure(figure)
         figure.set_layout_engine("constrained")
@@ -195,19 +196,30 @@ class TopographyDisplay:
             # MNE-Python would merge pairs, which is done already; magnetometers have no pairs.
             others = dict.fromkeys(info["ch_names"], "mag")
             info.set_channel_types(others, on_unit_change="ignore", verbose="ERROR")
-        image, _ = mne.viz.plot_topomap(
-            scores,
-            info,
-            ch_type="mag" if kind == "grad" else kind,
-            names=[plain(title) for title in titles],
-            mask=marked,
-            mask_params={"markerfacecolor": ACCENT, "markeredgecolor": "white", "markersize": 9},
-            cmap=SCORE_MAP,
-            vlim=(0.0, top),
-            contours=0,
-            axes=ax,
-            show=False,
-        )
+        marks = {"markerfacecolor": ACCENT, "markeredgecolor": "white", "markersize": 9}
+        try:
+            image, _ = mne.viz.plot_topomap(
+                scores,
+                info,
+                ch_type="mag" if kind == "grad" else kind,
+                names=[plain(title) for title in titles],
+                mask=marked,
+                mask_params={
+                    "markerfacecolor": ACCENT,
+                    "markeredgecolor": "white",
+                    "markersize": 9,
+                },
+                cmap=SCORE_MAP,
+                vlim=(0.0, top),
+                contours=0,
+                axes=ax,
+                show=False,
+            )
+        except QhullError:
+            raise ValueError(
+                f"info has the {kind} channels in places that no map can be drawn between, such "
+                "as all on one circle; check their positions"
+            ) from None
         for text in ax.texts:  # beside their marks, and readable on every colour
             text.set(color="white", fontsize=8, va="bottom")
             text.set_path_effects([withStroke(linewidth=2, foreground="black")])
