@@ -39,6 +39,7 @@ GALLERY = {  # what the pages say was found
         "dct       3 of 5: Fp2, Fp1",
         "variance         2 of 5",
     ],
+    "plot_mne": ["54 explained: 0.86", "possible: 0.90", "intervals cover: 0.9"],
     "plot_hyperspectral": ["cosines, both modes    12 of 12", "pixel by pixel          0 of 12"]
     + ["cosines, strong         0 of 12", "variance                3 of 12, vapour 9"],
     "plot_radar": ["as in the paper 3 of 4; 0 units with a score", "default, top    0.90"]
@@ -48,7 +49,7 @@ GALLERY = {  # what the pages say was found
     "plot_sensors": ["9 buoys cost 19.9 of 20", "on land or on the route: 0"]
     + ["9 buoys under constraints:  0.153", "90 % intervals cover:        0.8"],
 }
-NEEDS = {"plot_sensors": "pysensors"}
+NEEDS = {"plot_sensors": "pysensors", "plot_mne": "mne"}
 SLOW = {"plot_hyperspectral", "plot_radar"}
 
 

@@ -204,11 +204,7 @@ class TopographyDisplay:
                 ch_type="mag" if kind == "grad" else kind,
                 names=[plain(title) for title in titles],
                 mask=marked,
-                mask_params={
-                    "markerfacecolor": ACCENT,
-                    "markeredgecolor": "white",
-                    "markersize": 9,
-                },
+                mask_params=marks,
                 cmap=SCORE_MAP,
                 vlim=(0.0, top),
                 contours=0,
