@@ -18,6 +18,7 @@ from tensift import (
     collect_moments,
 )
 from tensift.labels import unlabelled
+from tensift.metrics import evaluate_selection
 from tensift.rivals import LaplacianScore, VarianceSelector
 
 mne = pytest.importorskip("mne")
@@ -468,6 +469,25 @@ def test_mne_is_not_imported_for_others():
         "assert not any(name.split('.')[0] == 'mne' for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_samples_in_one_unit_for_functions_without_units(epochs, values):
+    found = unlabelled(epochs).in_one_unit()
+    np.testing.assert_allclose(found.samples, scaled_by_hand(values))
+    selector = GeometrySelector(3, feature_mode="channel").fit(found)
+    truth = GeometrySelector(3, feature_mode="channel").fit(epochs)
+    np.testing.assert_array_equal(selector.order_, truth.order_)
+    plain = unlabelled(values)
+    assert plain.in_one_unit() is plain
+
+
+def test_other_objects_of_mne_are_refused(epochs):
+    spectrum = epochs.copy().pick("eeg").compute_psd(fmax=40)
+    with pytest.raises(ValueError, match="X is EpochsSpectrum; of MNE-Python, pass Epochs"):
+        GeometrySelector(3, feature_mode="channel").fit(spectrum)
+    # As an array, it would have channels that are no data.
+    with pytest.raises(ValueError, match="X is EpochsArray of MNE-Python, which cannot be used"):
+        evaluate_selection(epochs, np.arange(40) % 2, [0, 1], feature_mode=0)
 
 
 def test_mistakes_are_one_clear_line(epochs, values, raw):

@@ -58,14 +58,14 @@ print(f"possible: {1 - (0.15e-5) ** 2 / truth.var():.2f}")
 print(f"90 % intervals cover: {inside.mean():.2f}")
 
 # %%
-# **Found?** Yes. The eight electrodes explain 0.86 of what the others record. More than 0.90 is not
-# possible: the rest is the noise of each electrode, which no other electrode knows. Eight electrodes
-# that are drawn at random explain 0.59 to 0.80.
+# **Found?** Yes. The eight electrodes explain 0.86 of what the others record. More than 0.90 is
+# not possible: the rest is the noise of each electrode, which no other electrode knows. Five draws
+# of eight electrodes at random explain 0.59 to 0.80.
 #
-# Several people are a list or a dict of epochs, ``fit({"anna": ..., "ben": ...})``: the channels that
-# all have are found by name, and each person is scaled by itself. With several types of channels,
-# such as magnetometers, gradiometers and electrodes, each type is divided by its spread, so that
-# units do not decide; results have the units of the recording.
+# Several people are a list or a dict of epochs, ``fit({"anna": ..., "ben": ...})``: the channels
+# that all have are found by name, and each person is scaled by itself. With several types of
+# channels, such as magnetometers, gradiometers and electrodes, each type is divided by its spread,
+# so that units do not decide. Results have the units of the recording.
 #
 # The same from the command line, with a report for the browser:
 #

@@ -10,7 +10,7 @@ from tensift.labels._mne_channels import (
     picked_recording,
 )
 from tensift.labels._names import Names
-from tensift.labels._sensors import Sensors, scales_of_types, spread_along
+from tensift.labels._sensors import Sensors, scales_of_types
 from tensift.labels._set_output import XarrayOutput
 from tensift.labels._unlabelled import unlabelled
 from tensift.labels._xarray import (
@@ -44,6 +44,5 @@ __all__ = [
     "picked_recording",
     "plain_form",
     "scales_of_types",
-    "spread_along",
     "unlabelled",
 ]

@@ -63,3 +63,11 @@ class Labelled:
     form: Form | None = None
     scales: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
+
+    def in_one_unit(self) -> Labelled:
+        """Return samples that are divided by `scales`, for functions that know no units."""
+        if self.scales is None or self.names is None:
+            return self
+        return Labelled(
+            np.asarray(self.samples) / self.scales, self.names.in_one_unit(), groups=self.groups
+        )

@@ -67,6 +67,7 @@ def _restored(recording: Any, values: NDArray, info: Any) -> Any:
             metadata=recording.metadata,
             selection=recording.selection,
             drop_log=recording.drop_log,
+            on_missing="ignore",
             proj=False,
             verbose="ERROR",
         )

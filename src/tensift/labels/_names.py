@@ -68,6 +68,13 @@ class Names:
         """Return the same names, with what is known of the channels."""
         return replace(self, sensors=sensors)
 
+    def in_one_unit(self) -> Names:
+        """Return the same names for samples that have been divided by their scales."""
+        if self.sensors is None:
+            return self
+        ones = dict.fromkeys(self.sensors.scales, 1.0)
+        return self.with_sensors(replace(self.sensors, scales=ones))
+
     @property
     def scales(self) -> NDArray[np.float64] | None:
         """What samples are divided by, broadcast over them; None if they are left as they are."""

@@ -57,6 +57,11 @@ def unlabelled(
                 "epochs or, without epochs, their times, so leave it out"
             )
         return unlabelled_recording(X, names, every=every)
+    if type(X).__module__.partition(".")[0] == "mne":
+        raise ValueError(
+            f"X is {type(X).__name__}; of MNE-Python, pass Epochs, a list of Evoked objects, or "
+            "Raw, or the numbers themselves: X.get_data()"
+        )
     found = _without_names(X, sample_dim, names)
     # Arrays have the units of the fitted recordings.
     return found if names is None else replace(found, scales=names.scales)
