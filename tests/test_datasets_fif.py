@@ -169,6 +169,13 @@ def test_select_on_the_command_line(epochs_file, tmp_path):
     assert all(json.dumps(name) in page for name in GOOD)
 
 
+def test_a_misspelt_mode_is_one_clear_line(epochs_file, tmp_path):
+    done = command("select", epochs_file, "--feature-mode", "chanel", folder=tmp_path)
+    assert done.returncode == 1
+    assert "'chanel' is not a feature mode" in done.stderr
+    assert "did you mean 'channel'?" in done.stderr
+
+
 def test_truncated_files_are_one_clear_line(every_file, tmp_path):
     for path in every_file:
         whole = path.read_bytes()

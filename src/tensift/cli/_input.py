@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tensift._utils.modes import resolve_mode
 from tensift.cli._arguments import axes, mode_or_none, names, nodata_value
 from tensift.cli._console import Console
 from tensift.datasets import TensorDataset, file_of_values, files_of_input, read_tensor
+from tensift.labels import Names
 
 __all__ = [
     "add_feature_mode",
@@ -114,14 +116,9 @@ def feature_mode_of(arguments: argparse.Namespace, dataset: TensorDataset) -> in
         return dataset.feature_mode
     if not isinstance(mode, str):
         return mode
-    dims = dataset.dims or ()
-    if mode not in dims:
-        known = ", ".join(dims) or "none"
-        raise ValueError(
-            f"--feature-mode {mode}: no mode of {arguments.input} has this name; the names of its "
-            f"modes: {known}"
-        )
-    return dims.index(mode)
+    if dataset.dims is None:
+        return resolve_mode("feature_mode", mode, len(dataset.feature_shape))  # says why not
+    return Names(dataset.feature_shape, dataset.dims).mode_of("feature_mode", mode)
 
 
 def read_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
