@@ -500,6 +500,8 @@ def test_mistakes_are_one_clear_line(epochs, values, raw):
         (lambda: GeometrySelector(3).fit(one), "X has no data channels .* the types are misc"),
         (lambda: GeometrySelector(3).fit([epochs, evoked]), r"X\[1\] is EvokedArray, but several"),
         (lambda: GeometrySelector(3).fit([evoked, epochs]), "X is a list of Evoked objects and of"),
+        (lambda: GeometrySelector(3).fit({"a": [evoked]}), r"X\['a'\] is list, but several"),
+        (lambda: GeometrySelector(3).fit([[evoked], [evoked]]), r"X\[0\] is list, but several"),
         (lambda: GeometrySelector(3).fit([raw, raw]), r"X\[0\] is RawArray.*concatenate_raws"),
         (lambda: GeometrySelector(3).fit({"a": epochs, "b": epochs.copy().crop(0, None)}),
          r"X\['b'\] has 7 times at 100 Hz, but the first recording has 12"),

@@ -114,6 +114,8 @@ def test_mistakes_are_one_clear_line(epochs, info):
     )
     with pytest.raises(ValueError, match="'seeg' only, which lie inside of the head"):
         TopographyDisplay.from_selector(GeometrySelector(3, feature_mode="channel").fit(inside))
+    with pytest.raises(TypeError, match=r"info must be an mne\.Info or a recording.*got str"):
+        TopographyDisplay.from_selector(selector, MONTAGE)
     ring = mne.pick_info(info, [k for k in range(40) if info.get_channel_types()[k] == "mag"])
     for place, channel in enumerate(ring["chs"]):
         angle = place * np.pi / 4

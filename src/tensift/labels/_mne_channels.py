@@ -54,9 +54,11 @@ def is_recording(X: Any) -> bool:
     if "mne" not in sys.modules:
         return False
     if isinstance(X, Mapping):
-        return any(_is_one(one) for one in X.values())
+        X = list(X.values())
     if isinstance(X, list | tuple):
-        return any(_is_one(one) for one in X)
+        # Lists of lists, too, of which the error then speaks.
+        inner = [part[0] for part in X if isinstance(part, list | tuple) and part]
+        return any(_is_one(one) for one in [*X, *inner])
     return _is_one(X)
 
 

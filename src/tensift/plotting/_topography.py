@@ -76,6 +76,10 @@ class TopographyDisplay:
         self.support = np.asarray(support, dtype=bool)
         self.names = [str(name) for name in names]
         self.info = getattr(info, "info", info)  # of a recording, too
+        if not isinstance(self.info, _require_mne().Info):
+            raise TypeError(
+                f"info must be an mne.Info or a recording of MNE-Python; got {type(info).__name__}"
+            )
         if self.scores.shape != (len(self.names),) or self.support.shape != self.scores.shape:
             raise ValueError(
                 f"scores has shape {self.scores.shape} and support {self.support.shape}, but there "

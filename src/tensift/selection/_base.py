@@ -419,7 +419,8 @@ class TensorSelector(PicksChannels, ReplacingSelector):
         Returns
         -------
         ndarray of shape (n, d_1, ..., d_m), or (n, d) for rows
-            A DataArray with the coordinates of the fitted features if `X` is one.
+            A DataArray with the coordinates of the fitted features if `X` is one; a recording of
+            MNE-Python if `X` is one.
         """
         check_is_fitted(self)
         found = self._unlabelled_kept(X)

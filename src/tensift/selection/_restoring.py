@@ -175,6 +175,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         Z : array-like
             What `transform` returned: an array, or samples that are not in memory, which are read
             one chunk at a time. A Dask array gives Dask arrays that are not computed yet.
+            Recordings of MNE-Python give recordings of all fitted channels, in their units.
         return_std : bool, default=False
             Whether to return the standard deviation of the error of every element, too.
         noise : float or array-like of shape (k,), optional
