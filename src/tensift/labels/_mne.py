@@ -104,7 +104,8 @@ def _values(X: Any, wanted: list[str] | None, what: str) -> tuple[NDArray, Any, 
         channels = data_channels(X) if wanted is None else wanted
         places = named_channels(X, channels, what)
         if not X.preload:
-            X = X.copy().drop_bad(verbose="ERROR")  # only then it is known which there are
+            X = X.copy()
+            X.drop_bad(verbose="ERROR")  # only then it is known which there are
         return X.get_data(picks=places, copy=False, verbose="ERROR"), X, channels
     several = list(X) if isinstance(X, list | tuple) else [X]
     if not all(is_evoked(one) for one in several):
