@@ -403,7 +403,7 @@ def test_people_share_channels_by_name():
     common = [name for name in GOOD if name not in ("Cz", "G2")]
     assert list(selector.names_.coords["channel"]) == common
     with pytest.raises(
-        ValueError, match=r"order their channels differently.*get_feature_names_out"
+        AttributeError, match=r"order their channels differently.*get_feature_names_out"
     ):
         selector.picks_  # noqa: B018
     for one in selector.transform([first, second]):
@@ -510,8 +510,6 @@ def test_mistakes_are_one_clear_line(epochs, values, raw):
         (lambda: GeometrySelector(3, feature_shape=(9, 9)).fit(epochs), "has 81 elements"),
         (lambda: GeometrySelector(3, feature_shape=(7, 1)).fit(raw), "leave it out"),
         (lambda: GeometrySelector(3).fit(epochs[:0]), "X has no epochs left"),
-        (lambda: GeometrySelector(3).fit(epochs).picks_, "picks_ is for selectors of channels"),
-        (lambda: GeometrySelector(3).fit(values).picks_, "picks_ is for selectors of channels"),
         (lambda: selector.reconstruct(slow), "X has 50 samples per second.*has 100"),
         (lambda: TensorPCA(2).fit(epochs).transform(slow), "X has 50 samples per second"),
         (lambda: GeometrySelector(3).fit(epochs).transform(epochs.copy().crop(0, None)),
@@ -523,6 +521,16 @@ def test_mistakes_are_one_clear_line(epochs, values, raw):
         with pytest.raises(ValueError, match=message) as caught:
             mistake()
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("selector", SELECTORS[:3], ids=lambda one: type(one).__name__)
+def test_there_are_picks_only_of_channels_of_recordings(selector, epochs, values):
+    assert not hasattr(selector, "picks_")
+    with pytest.raises(AttributeError, match="not fitted"):
+        clone(selector).picks_  # noqa: B018
+    for fitted in (clone(selector).fit(epochs), clone(selector).fit(values)):
+        with pytest.raises(AttributeError, match="picks_ is for selectors of channels"):
+            fitted.picks_  # noqa: B018
 
 
 def test_values_that_are_missing_are_refused_as_in_arrays(values):

@@ -425,6 +425,9 @@ class OrientedEstimator(TensorEstimator):
                 del self.__dict__[name]
 
     def __getattr__(self, name: str) -> Any:
+        own = getattr(type(self), name, None)
+        if isinstance(own, property) and own.fget is not None:
+            own.fget(self)  # raises the error of the property again, which says more
         if "_moments" in vars(self) and name.endswith("_") and not name.startswith("_"):
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}; after "

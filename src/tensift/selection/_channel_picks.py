@@ -36,13 +36,13 @@ class PicksChannels:
         """
         check_is_fitted(self)
         if self.names_ is None or self.names_.sensors is None or not self._has_channels():
-            raise ValueError(
+            raise AttributeError(
                 "picks_ is for selectors of channels that were fitted on recordings of MNE-Python, "
                 "with feature_mode='channel'; use get_support(indices=True)"
             )
         places = self.names_.sensors.places
         if places is None:
-            raise ValueError(
+            raise AttributeError(
                 "the fitted recordings order their channels differently, so no picks_ fit all; use "
                 "get_feature_names_out()"
             )
