@@ -1,5 +1,10 @@
 """Names in, names out: take samples as users have them, and give results the same names."""
 
+from tensift.labels._frames import (
+    columns_without_numbers,
+    is_frame,
+    refuse_columns_without_numbers,
+)
 from tensift.labels._labelled import Form, Labelled, SampleDims
 from tensift.labels._mne import kept_recording
 from tensift.labels._mne_channels import (
@@ -33,8 +38,10 @@ __all__ = [
     "Sensors",
     "XarrayForm",
     "XarrayOutput",
+    "columns_without_numbers",
     "coords_of",
     "data_channels",
+    "is_frame",
     "is_loaded_recording",
     "is_recording",
     "is_xarray",
@@ -43,6 +50,7 @@ __all__ = [
     "labelled_dataset",
     "picked_recording",
     "plain_form",
+    "refuse_columns_without_numbers",
     "scales_of_types",
     "unlabelled",
 ]

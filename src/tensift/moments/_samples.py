@@ -25,7 +25,7 @@ from tensift._utils.namespace import (
 from tensift.algebra import floating_on_device
 from tensift.labels import Labelled, Names, SampleDims, is_loaded_recording, unlabelled
 from tensift.moments._device_moments import row_blocks
-from tensift.sources import Source, scaled_source, source_of
+from tensift.sources import Source, in_memory, scaled_source, source_of
 
 __all__ = [
     "TensorEstimator",
@@ -65,7 +65,7 @@ class TensorEstimator(BaseEstimator):
         Channels of recordings are divided by the scale of their type, unless ``scaled`` is False.
         """
         found = self._unlabelled(X, fitted=not reset)
-        X = found.samples
+        X = in_memory(found.samples)
         refuse_masked(X)
         if isinstance(X, list | tuple):
             # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.

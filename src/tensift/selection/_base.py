@@ -377,7 +377,6 @@ class TensorSelector(PicksChannels, ReplacingSelector):
 
     def _keep(self, X: Any) -> Any:
         """Keep the selected features of samples without names."""
-        rows = n_axes(X) == 2
         source = lazy_source(self, X, scaled=False)
         if source is not None:
             mask, mode = self._get_support_mask(), self._fitted_mode()
@@ -387,6 +386,7 @@ class TensorSelector(PicksChannels, ReplacingSelector):
             )
             self._refuse_tensor_frames(kept)
             return kept
+        rows = n_axes(X) == 2
         samples = self._validate_samples(X, reset=False, min_samples=1, scaled=False)
         mode = self._fitted_mode()
         if is_device_array(samples):

@@ -20,7 +20,7 @@ from tensift.sources._even_subsample import EvenSubsample, even_subsample
 from tensift.sources._iterators import Chunks
 from tensift.sources._rows import SlicingReader
 from tensift.sources._scaled import scaled_source
-from tensift.sources._source import Source, source_of
+from tensift.sources._source import Source, in_memory, source_of
 
 __all__ = [
     "CHUNK_BUFFERS",
@@ -37,6 +37,7 @@ __all__ = [
     "active_cluster",
     "even_subsample",
     "gather_results",
+    "in_memory",
     "in_processes",
     "keep_on_workers",
     "locate_errors",
