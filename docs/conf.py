@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
     "matplotlib.sphinxext.plot_directive",
+    "sphinx_design",
     "mathml",
 ]
 exclude_patterns = ["_build", "gallery", "auto_gallery/**/*.ipynb", "pictures"]
@@ -41,8 +42,30 @@ html_css_files = ["tensift.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
+html_favicon = "_static/logo.svg"
+html_context = {  # where "edit this page" leads
+    "github_user": "tensift",
+    "github_repo": "tensift",
+    "github_version": "main",
+    "doc_path": "docs",
+}
 html_theme_options = {
-    "logo": {"text": "tensift"},
+    "logo": {
+        "text": "tensift",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo-dark.svg",
+        "alt_text": "tensift, start page",
+    },
+    "github_url": "https://github.com/tensift/tensift",
+    "use_edit_page_button": True,
+    "navbar_start": ["navbar-logo", "version"],
+    "secondary_sidebar_items": {
+        "**": ["page-toc", "edit-this-page"],
+        "index": [],
+        # Pages that are written when the site is built have no source to edit.
+        "auto_gallery/**": ["page-toc"],
+        "reference/generated/**": ["page-toc"],
+    },
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
