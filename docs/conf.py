@@ -41,6 +41,7 @@ html_static_path = ["_static"]
 html_css_files = ["tensift.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
+html_sidebars = {name: [] for name in ("index", "start", "parameters", "versus")}  # no pages below
 html_show_sourcelink = False
 html_favicon = "_static/logo.svg"
 html_context = {  # where "edit this page" leads
@@ -59,13 +60,7 @@ html_theme_options = {
     "github_url": "https://github.com/tensift/tensift",
     "use_edit_page_button": True,
     "navbar_start": ["navbar-logo", "version"],
-    "secondary_sidebar_items": {
-        "**": ["page-toc", "edit-this-page"],
-        "index": [],
-        # Pages that are written when the site is built have no source to edit.
-        "auto_gallery/**": ["page-toc"],
-        "reference/generated/**": ["page-toc"],
-    },
+    "secondary_sidebar_items": ["page-toc", "edit"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
@@ -118,8 +113,10 @@ _OF_SCIKIT_LEARN = {"fit_transform", "get_support"}  # inherited methods that we
 
 
 def _skip(app, kind, name, member, skip, options):
-    """Skip methods that every scikit-learn estimator has: their texts link to its own pages."""
+    """Skip methods that every estimator or sequence has: their texts link to other pages."""
     module = getattr(member, "__module__", None) or ""
+    if module == "collections.abc":
+        return True
     if module.startswith("sklearn") and name not in _OF_SCIKIT_LEARN:
         return True
     return None
