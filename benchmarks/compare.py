@@ -30,10 +30,10 @@ def main(arguments=None):
     """Run the command; the exit status is 1 if a case became slower than the limit."""
     options = _parser().parse_args(arguments)
     names = [IMPORT, *CASES] if options.only is None else options.only
+    revisions = [_resolved(revision) for revision in (options.old, options.new)]
     for key, value in describe_environment().items():
         if key != "source":
             print(f"{key}: {value}")
-    revisions = [_resolved(revision) for revision in (options.old, options.new)]
     with contextlib.ExitStack() as stack:
         folders = [stack.enter_context(checked_out(revision)) for revision in revisions]
         seconds, errors = measure(folders, names, options.repeats)
