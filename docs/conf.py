@@ -73,6 +73,7 @@ autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
 toc_object_entries_show_parents = "hide"
+autodoc_mock_imports = ["aeon", "sktime"]  # their upper bounds keep them out of this environment
 autodoc_typehints = "none"  # the numpydoc sections list the types
 numpydoc_show_class_members = False
 

@@ -25,7 +25,7 @@ from tensift._utils.namespace import (
 from tensift.algebra import floating_on_device
 from tensift.labels import Labelled, Names, SampleDims, unlabelled
 from tensift.moments._device_moments import row_blocks
-from tensift.sources import Source, source_of
+from tensift.sources import Source, in_memory, source_of
 
 __all__ = [
     "TensorEstimator",
@@ -62,7 +62,7 @@ class TensorEstimator(BaseEstimator):
         With ``reset`` their shape and names are stored; otherwise they must fit the stored ones.
         """
         found = self._unlabelled(X, fitted=not reset)
-        X = found.samples
+        X = in_memory(found.samples)
         refuse_masked(X)
         if isinstance(X, list | tuple):
             # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.

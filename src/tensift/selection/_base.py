@@ -363,7 +363,6 @@ class TensorSelector(ReplacingSelector):
 
     def _keep(self, X: Any) -> Any:
         """Keep the selected features of samples without names."""
-        rows = n_axes(X) == 2
         source = lazy_source(self, X)
         if source is not None:
             mask, mode = self._get_support_mask(), self._fitted_mode()
@@ -373,6 +372,7 @@ class TensorSelector(ReplacingSelector):
             )
             self._refuse_tensor_frames(kept)
             return kept
+        rows = n_axes(X) == 2
         samples = self._validate_samples(X, reset=False, min_samples=1)
         mode = self._fitted_mode()
         if is_device_array(samples):
