@@ -21,6 +21,7 @@ from tensift.sources._iterators import Chunks
 from tensift.sources._kept_samples import KeptSamples
 from tensift.sources._rows import SlicingReader
 from tensift.sources._sample_weights import SampleWeights, group_codes, takes_weights
+from tensift.sources._scaled import scaled_source
 from tensift.sources._source import Source, in_memory, source_of
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "keep_on_workers",
     "kept_samples",
     "locate_errors",
+    "scaled_source",
     "source_of",
     "stride_of",
     "takes_weights",
