@@ -390,3 +390,42 @@ def test_compare_report_and_info(folder, capsys):
     assert "groups    6 groups of 8 to 40: anna (40)" in said
     assert f"sum {folder.sum():.6g}" in said
     assert "--weights weight --groups subject" in said
+
+
+# Several recordings
+
+
+def test_recordings_are_groups():
+    mne = pytest.importorskip("mne", reason="mne is not installed")
+    info = mne.create_info([f"EEG {k}" for k in range(8)], 100.0, "eeg")
+    people = {
+        name: mne.EpochsArray(X[name == GROUPS] * 1e-6, info, verbose=False)
+        for name in ("dora", "anna", "bert")
+    }
+    keys = [name for name in people for _ in range(len(people[name]))]
+    for selector in (GeometrySelector("auto", feature_mode="channel"), VarianceSelector(3)):
+        found = clone(selector).fit(people, groups="recordings")
+        expected = clone(selector).fit(people, groups=keys)
+        assert_array_equal(found.order_, expected.order_)
+        assert found.n_features_ == expected.n_features_
+    alone = select_by_group(GeometrySelector(3, feature_mode="channel"), people, "recordings")
+    assert alone.groups == ("anna", "bert", "dora")
+    assert_array_equal(alone.n_samples, [40, 30, 12])
+    assert alone.to_rows()[0]["name"] == "EEG 0"
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [("recordings", "needs several recordings"), ("subject", "is no list of groups")],
+)
+def test_groups_that_are_words(groups, message):
+    for fit in (
+        GeometrySelector(3).fit,
+        STPCASelector(3).fit,
+        VarianceSelector(3).fit,
+        lambda X, groups: compare_selectors(X, [], 3, groups=groups),
+        lambda X, groups: stability_selection(GeometrySelector(3), X, groups=groups),
+        lambda X, groups: select_by_group(GeometrySelector(3), X, groups),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit(X, groups=groups)

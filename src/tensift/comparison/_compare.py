@@ -19,6 +19,7 @@ from tensift.comparison._result import SelectorComparison
 from tensift.comparison._schedule import Schedule
 from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
+from tensift.labels import groups_of
 from tensift.metrics import check_data, count_features, encode_labels
 from tensift.selection import (
     Constraints,
@@ -152,7 +153,7 @@ def compare_selectors(
     data = check_data(X)
     if len(data) < 4:
         raise ValueError(f"X has {len(data)} sample(s); half-samples need at least 4")
-    weights = SampleWeights.of(sample_weight, groups)
+    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
     if weights is not None:
         data, weights, labels = _those_that_count(data, weights, labels)
     n_features, mode = count_features(data.shape[1:], feature_mode)

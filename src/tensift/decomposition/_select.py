@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from tensift._utils.sklearn_compat import fit_context_of_meta_estimator
 from tensift.decomposition._base import TensorDecomposition
 from tensift.decomposition._sparse_tensor_pca import SparseTensorPCA
+from tensift.labels import groups_of
 from tensift.selection import Constraints, TensorSelector
 from tensift.sources import SampleWeights, kept_samples
 from tensift.stpca import Scoring
@@ -121,7 +122,7 @@ class SelectFromDecomposition(TensorSelector):
             raise ValueError(
                 f"estimator must be a SparseTensorPCA, a TensorPCA or None, got {self.estimator!r}"
             )
-        weights = SampleWeights.of(sample_weight, groups)
+        weights = SampleWeights.of(sample_weight, groups_of(X, groups))
         samples = self._validate_samples(X, reset=True, weights=weights)
         used = None if weights is None else weights.used
         estimator = SparseTensorPCA() if self.estimator is None else clone(self.estimator)

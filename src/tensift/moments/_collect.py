@@ -12,7 +12,7 @@ from tensift._utils.checkpoint import fingerprint
 from tensift._utils.namespace import is_device_array
 from tensift._version import __version__
 from tensift.algebra import make_transform
-from tensift.labels import SampleDims
+from tensift.labels import SampleDims, groups_of
 from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._moments import Moments
 from tensift.moments._oriented import OrientedEstimator
@@ -91,7 +91,7 @@ def collect_moments(
         orientation, basis, feature_shape, sample_dim, random_state, n_jobs, verbose
     )
     collector._validate_params()
-    weights = SampleWeights.of(sample_weight, groups)
+    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
     if checkpoint is not None:
         source = _readable_here(X, collector)
         digest = collector.fingerprint(source, weights)

@@ -23,6 +23,7 @@ from tensift._utils.namespace import (
 from tensift._utils.pool import Pool
 from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.threads import blas_threads_for
+from tensift.labels import groups_of
 from tensift.moments._chunk_measures import (
     MomentsOfChunk,
     add_all,
@@ -124,7 +125,7 @@ class OrientedEstimator(SampleOrienter):
         self
         """
         self._check_parameters()
-        samples = self._take_in(X, weights=SampleWeights.of(sample_weight, groups))
+        samples = self._take_in(X, weights=SampleWeights.of(sample_weight, groups_of(X, groups)))
         self._compute(samples)
         return self
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.stacks import squared_modulus
+from tensift.labels import groups_of
 from tensift.moments import check_magnitude, largest_modulus
 from tensift.selection import TensorSelector
 from tensift.sources import SampleWeights
@@ -44,7 +45,7 @@ def spread_of_elements(
 
     Samples of weight zero are left out. The weights of the others are returned too.
     """
-    weights = SampleWeights.of(sample_weight, groups)
+    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
     samples = selector._validate_samples(X, reset=True, weights=weights)
     weights = None if weights is None else weights.used
     check_magnitude(samples)

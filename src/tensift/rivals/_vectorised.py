@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from tensift._utils.sklearn_compat import StrOptions, fit_context
 from tensift._utils.warnings import warn_user
 from tensift.graphs import heat_kernel_graph
+from tensift.labels import groups_of
 from tensift.moments import check_magnitude
 from tensift.rivals._spread import spread_of_columns
 from tensift.selection import TensorSelector
@@ -173,7 +174,7 @@ class WeighedSelector(VectorisedSelector):
         -------
         self
         """
-        weights = SampleWeights.of(sample_weight, groups)
+        weights = SampleWeights.of(sample_weight, groups_of(X, groups))
         rows = self._rows(X, weights)
         self._fit_checked(rows, weights=None if weights is None else weights.used)
         return self

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from tensift._utils.namespace import Kind, is_device_array, kind_of, moved_to
 from tensift._utils.sklearn_compat import StrOptions, fit_context
-from tensift.labels import SampleDims
+from tensift.labels import SampleDims, groups_of
 from tensift.moments import FeatureScale, Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
 from tensift.selection._constraints import Constraints
@@ -180,7 +180,7 @@ class GeometrySelector(TensorSelector):
         -------
         self
         """
-        weights = SampleWeights.of(sample_weight, groups)
+        weights = SampleWeights.of(sample_weight, groups_of(X, groups))
         kept = take_in_subsample(self, X, weights=weights, verbose=bool(self.verbose))
         if self._samples_to_learn_from() is None:  # they came from a source or moments, as copies
             self._keep_rows(kept)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from tensift.datasets import TensorDataset
-from tensift.labels import Names, unlabelled
+from tensift.labels import Names, groups_of, unlabelled
 from tensift.metrics import check_data
 from tensift.selection import TensorSelector
 from tensift.sources import SampleWeights, group_codes, takes_weights
@@ -176,8 +176,9 @@ def select_by_group(
         The selector. It is not changed.
     X : array-like of shape (n, d_1, ..., d_m), or a dataset or DataArray with names
         Samples in memory, without NaN or infinity.
-    groups : array-like of shape (n,)
-        The group of each sample, such as its subject. Each needs at least two samples.
+    groups : array-like of shape (n,) or "recordings"
+        The group of each sample, such as its subject; or "recordings", if `X` are several. Each
+        needs at least two samples.
     sample_weight : array-like of shape (n,), optional
         How much each sample counts. The selector must take weights.
 
@@ -206,8 +207,9 @@ def select_by_group(
             "estimator must be a selector, such as GeometrySelector(8); got "
             f"{estimator if isinstance(estimator, type) else type(estimator).__name__}"
         )
-    given = unlabelled(X, getattr(estimator, "sample_dim", None))
+    given = unlabelled(X, getattr(estimator, "sample_dim", None)).in_one_unit()
     data = check_data(given.samples)
+    groups = groups_of(X, groups)
     codes = group_codes(groups)
     weights = SampleWeights.of(sample_weight, groups)
     assert weights is not None

@@ -19,6 +19,7 @@ from tensift._utils.pool import count_workers
 from tensift._utils.progress import progress_bar
 from tensift._utils.threads import one_library_thread
 from tensift.comparison import Method, Samples, is_random
+from tensift.labels import groups_of
 from tensift.metrics import check_data, selection_stability
 from tensift.selection import TensorSelector
 from tensift.sources import SampleWeights, takes_weights
@@ -132,7 +133,7 @@ def stability_selection(
             f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "
             "to be useful"
         )
-    weights = SampleWeights.of(sample_weight, groups)
+    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
     if weights is not None:
         weights.check_length(len(data))
         data, weights = data[weights.positive], weights.used

@@ -15,7 +15,7 @@ from tensift._utils.sklearn_compat import validate_parameter_constraints
 from tensift._utils.threads import blas_threads_for
 from tensift._version import __version__
 from tensift.algebra import make_transforms
-from tensift.labels import SampleDims
+from tensift.labels import SampleDims, groups_of
 from tensift.moments import GramTensor, Moments, Orientation, same_specification
 from tensift.solvers import (
     ExactSolver,
@@ -134,7 +134,9 @@ def stpca_path(
         for name, values in (("lams", lams), ("etas", etas))
     )
     check_fractions(penalty_units, {"lams": lams, "etas": etas})
-    executor, orient, n_samples = _take_in(selector, X, SampleWeights.of(sample_weight, groups))
+    executor, orient, n_samples = _take_in(
+        selector, X, SampleWeights.of(sample_weight, groups_of(X, groups))
+    )
     with blas_threads_for(executor.n_slices):
         lams, etas = absolute_penalties(penalty_units, {"lams": lams, "etas": etas}, executor)
     scoring = selector._scoring(orient, X if isinstance(X, GramTensor) else selector._moments)

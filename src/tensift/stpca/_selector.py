@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from tensift._utils.namespace import to_numpy
 from tensift._utils.progress import progress_bar
 from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
-from tensift.labels import SampleDims
+from tensift.labels import SampleDims, groups_of
 from tensift.moments import (
     FeatureScale,
     GramTensor,
@@ -293,9 +293,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         sample_weight : array-like of shape (n,), optional
             How much each sample counts: 3 like three copies of it, 0 like its absence.
         groups : array-like of shape (n,), optional
-            The group of each sample, such as its subject. All groups then count equally: weights
-            are scaled to the same sum in each. An automatic number of features is judged on whole
-            groups that the features were not chosen on.
+            The group of each sample, such as its subject; or "recordings", if `X` are several. All
+            groups then count equally: weights are scaled to the same sum in each. An automatic
+            number of features is judged on whole groups that the features were not chosen on.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _fit_best_candidate(self, X: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
-        weights = SampleWeights.of(sample_weight, groups)
+        weights = SampleWeights.of(sample_weight, groups_of(X, groups))
         candidates = self._candidates(X)
         kept = take_in_subsample(clone(self), X, weights=weights)
         fitted = [
