@@ -27,6 +27,16 @@ _INTERLEAVES = {"bsq": (1, 2, 0), "bil": (0, 2, 1), "bip": (0, 1, 2)}
 _NAMED = re.compile(r"\s*([^=;{}]+?)\s*=\s*(.*)", re.DOTALL)
 
 
+_UNITS = {
+    **dict.fromkeys(("nanometers", "nanometres", "nm"), "nm"),
+    **dict.fromkeys(("micrometers", "micrometres", "microns", "um", "µm"), "µm"),
+    **dict.fromkeys(("millimeters", "millimetres", "mm"), "mm"),
+    **dict.fromkeys(("angstroms", "angstrom"), "Å"),
+    **dict.fromkeys(("ghz", "gigahertz"), "GHz"),
+    **dict.fromkeys(("mhz", "megahertz"), "MHz"),
+}
+
+
 @dataclass(frozen=True)
 class _Header:
     """What a header says, checked."""
@@ -38,6 +48,7 @@ class _Header:
     interleave: str
     offset: int
     names: np.ndarray | None  # wavelengths, or else names of the bands
+    unit: str | None  # of the wavelengths
     nodata: float | None
 
     @property
@@ -125,6 +136,7 @@ def open_envi(path: Path, header: Path) -> Contents:
         axes=("row", "column", "band"),
         sample_axes=(0, 1),
         coords={} if found.names is None else {"band": found.names},
+        units={} if found.unit is None else {"band": found.unit},
         nodata=found.nodata,
     )
     return Contents("ENVI", {"data": array})
@@ -189,6 +201,7 @@ def _parse(text: str) -> _Header:
         interleave,
         _number(fields, "header offset", least=0, default=0),
         _band_names(fields, sizes["bands"]),
+        _wavelength_unit(fields),
         _nodata(fields),
     )
 
@@ -225,6 +238,13 @@ def _band_names(fields: dict[str, str], bands: int) -> np.ndarray | None:
             raise ValueError("'wavelength' must hold finite numbers")
         return values
     return None
+
+
+def _wavelength_unit(fields: dict[str, str]) -> str | None:
+    """Return the unit of the wavelengths; None if there are none, or the unit is not known."""
+    if "wavelength" not in fields:
+        return None
+    return _UNITS.get(fields.get("wavelength units", "").strip().lower())
 
 
 def _nodata(fields: dict[str, str]) -> float | None:

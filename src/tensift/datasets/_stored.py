@@ -49,7 +49,7 @@ class StoredArray:
     array must not be loaded, if so.
 
     Some formats say more: the names of all axes, the axes that count the samples, the names along
-    an axis by its name, and the value of what was not measured.
+    an axis by its name with their unit, and the value of what was not measured.
     """
 
     shape: tuple[int, ...]
@@ -62,6 +62,7 @@ class StoredArray:
     sample_axes: tuple[int, ...] | None = None
     coords: dict[str, np.ndarray] = field(default_factory=dict)
     nodata: float | None = None
+    units: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_numeric(self) -> bool:

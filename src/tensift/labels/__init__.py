@@ -6,8 +6,9 @@ from tensift.labels._frames import (
     refuse_columns_without_numbers,
 )
 from tensift.labels._labelled import Form, Labelled, SampleDims
-from tensift.labels._names import Names
+from tensift.labels._names import Names, mode_number
 from tensift.labels._set_output import XarrayOutput
+from tensift.labels._stored_names import arrays_of_names, names_of_arrays
 from tensift.labels._unlabelled import unlabelled
 from tensift.labels._xarray import (
     FEATURE_DIM,
@@ -27,12 +28,15 @@ __all__ = [
     "SampleDims",
     "XarrayForm",
     "XarrayOutput",
+    "arrays_of_names",
     "columns_without_numbers",
     "coords_of",
     "is_frame",
     "is_xarray",
     "kept_values",
     "labelled_dataset",
+    "mode_number",
+    "names_of_arrays",
     "plain_form",
     "refuse_columns_without_numbers",
     "unlabelled",

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tensift.labels._names import Names
@@ -42,6 +43,8 @@ class Form(Protocol):
 class Labelled:
     """Samples as the mathematics takes them, and what they were.
 
+    Estimators take it in place of samples: ``fit(Labelled(array, names))``.
+
     Attributes
     ----------
     samples : array-like or Source
@@ -55,3 +58,6 @@ class Labelled:
     samples: Any
     names: Names | None = None
     form: Form | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return np.asarray(self.samples, dtype=dtype, copy=copy)

@@ -18,9 +18,9 @@ def unlabelled(X: Any, sample_dim: SampleDims = None, names: Names | None = None
     Parameters
     ----------
     X : any samples
-        DataArrays and Datasets of xarray, datasets of tensift, or samples without names, which are
-        returned as they are. So are data frames, whose columns scikit-learn knows by name; columns
-        of text or dates are refused.
+        DataArrays and Datasets of xarray, datasets of tensift, what this function returns, or
+        samples without names, which are returned as they are. So are data frames, whose columns
+        scikit-learn knows by name; columns of text or dates are refused.
     sample_dim : hashable or a list of them, optional
         The dimension or dimensions of xarray that count samples. By default the first or, if
         `names` are given, all that are not among these.
@@ -43,8 +43,10 @@ def unlabelled(X: Any, sample_dim: SampleDims = None, names: Names | None = None
     """
     if is_xarray(X):
         return unlabelled_xarray(X, sample_dim, names)
+    if isinstance(X, Labelled):
+        return X
     if hasattr(X, "__tensift_samples__"):
-        found = _names_of_dataset(X)
+        found = getattr(X, "names", None)
         if names is not None and found is not None and found.dims == names.dims:
             names.check_same(found)
         return Labelled(X.__tensift_samples__, found)
@@ -57,11 +59,3 @@ def unlabelled(X: Any, sample_dim: SampleDims = None, names: Names | None = None
             "out and put samples along the first axis, or pass an xarray.DataArray"
         )
     return Labelled(X)
-
-
-def _names_of_dataset(dataset: Any) -> Names | None:
-    dims = getattr(dataset, "dims", None)
-    if dims is None:
-        return None
-    units = getattr(dataset, "units", None) or {}
-    return Names(tuple(dataset.feature_shape), tuple(dims), dict(dataset.coords or {}), dict(units))
