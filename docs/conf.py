@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
             "plot_wearables.py",
             "plot_eeg.py",
             "plot_hyperspectral.py",
+            "plot_bands.py",
             "plot_radar.py",
             "plot_video.py",
             "plot_sensors.py",

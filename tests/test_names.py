@@ -165,7 +165,7 @@ def test_times_of_a_sampling_rate_are_seconds(tmp_path):
     ("written", "unit"),
     [
         ("Nanometers", {"band": "nm"}),
-        ("micrometers", {"band": "µm"}),
+        ("micrometers", {"band": "um"}),
         ("Unknown", None),
         (None, None),
     ],

@@ -79,9 +79,9 @@ class TensorDataset:
     informative: np.ndarray | None = None
     dims: tuple[str, ...] | None = None
     coords: dict[str, np.ndarray] | None = None
+    units: dict[str, str] | None = None
     sample_shape: tuple[int, ...] | None = None
     kept: np.ndarray | None = None
-    units: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         data = as_array(self.data, "data")

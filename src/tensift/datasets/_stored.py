@@ -61,8 +61,8 @@ class StoredArray:
     axes: tuple[str, ...] = ()
     sample_axes: tuple[int, ...] | None = None
     coords: dict[str, np.ndarray] = field(default_factory=dict)
-    nodata: float | None = None
     units: dict[str, str] = field(default_factory=dict)
+    nodata: float | None = None
 
     @property
     def is_numeric(self) -> bool:

@@ -24,7 +24,7 @@ from tensift._utils.namespace import (
     refuse_device_array,
 )
 from tensift.labels import Labelled, Names, is_xarray, kept_values
-from tensift.moments import TensorEstimator, check_finite, check_finite_on_device
+from tensift.moments import TensorEstimator, check_finite, check_finite_on_device, divided
 from tensift.selection._keep_on_device import selected_on_device
 from tensift.selection._linear_estimate import LinearEstimate
 from tensift.selection._reconstruction_curve import (
@@ -101,6 +101,10 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             )
         return samples
 
+    def _in_units(self, rows: Any) -> Any:
+        """Return samples in the units of the fit: divided by the deviations of features, or not."""
+        return rows if self._deviations is None else divided(rows, self._deviations)
+
     def _learned_estimate(self, noise: NDArray[np.float64] | None) -> LinearEstimate:
         """Return the estimate for the features kept now; it is learned when first asked for."""
         samples = self._checked_samples("reconstruct")
@@ -130,7 +134,8 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 noise = np.broadcast_to(noise.reshape(axes), kept_shape).reshape(-1)
         elif noise is not None:
             noise = np.full(math.prod(kept_shape), float(noise))
-        return LinearEstimate(flat, elements, noise)
+        deviations = None if self._deviations is None else self._deviations.ravel()
+        return LinearEstimate(flat, elements, noise, deviations)
 
     def _elements_of(self, count: int) -> tuple[Any, tuple[int, ...]]:
         """Return the elements of the first `count` features, and their shape in a sample."""
@@ -181,8 +186,9 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         mode features, on all elements of the selected indices). It is learned from evenly spaced
         samples of the fitted ones, at most 2048 (`tensift.sources.even_subsample`), when it is
         first asked for. Generalised cross-validation chooses one ridge for all elements, so
-        elements should have the same units. With `noise`, the estimate is the conditional mean of
-        a Gaussian model.
+        elements should have the same units. After a fit with ``scale="feature"`` it is learned
+        from features divided by their deviations, and estimates have the units of the samples
+        again. With `noise`, the estimate is the conditional mean of a Gaussian model.
 
         Deviations are those of new samples. They are larger for samples that differ more from the
         ones learned from, and errors on left-out samples have a mean square of one in their units.
@@ -309,7 +315,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 estimates=list(zip(learned, known, strict=True)),
             )
             sums, number = source.reduce(measure, _added, title="restoring samples")
-        return ReconstructionCurve.of(wanted, sums, number, self.feature_shape_)
+        return ReconstructionCurve.of(wanted, sums, number, self.feature_shape_, self._deviations)
 
 
 def _added(one: Any, other: Any) -> Any:
