@@ -147,7 +147,7 @@ def compare_selectors(
     # Imported here, so that importing compare_selectors does not load the rivals.
     from tensift.rivals import VarianceSelector
 
-    labelled = unlabelled(X, sample_dim)
+    labelled = unlabelled(X, sample_dim).in_one_unit()
     data, mode = check_samples(labelled, feature_mode)
     if len(data) < 4:
         raise ValueError(f"X has {len(data)} sample(s); half-samples need at least 4")

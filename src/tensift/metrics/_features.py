@@ -24,7 +24,7 @@ __all__ = [
 def check_samples(X: ArrayLike, feature_mode: int | str | None) -> tuple[np.ndarray, int | None]:
     """Return the data as an array of finite numbers, and the feature mode as an index from 0."""
     found = unlabelled(X)
-    data = check_data(found.samples)
+    data = check_data(found)
     if feature_mode is None:
         return data, None
     return data, mode_number("feature_mode", feature_mode, data.ndim - 1, found.names)

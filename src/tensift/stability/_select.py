@@ -118,7 +118,7 @@ def stability_selection(
     Expect at most 12.5 false selections (an upper bound): features that half-samples keep no more
     often than the average feature.
     """
-    labelled = unlabelled(X, getattr(estimator, "sample_dim", None))
+    labelled = unlabelled(X, getattr(estimator, "sample_dim", None)).in_one_unit()
     data, names = check_data(labelled.samples), labelled.names
     if len(data) < _FEWEST_SAMPLES:
         raise ValueError(
