@@ -185,7 +185,7 @@ class TestHeaders:
         options = ["--header", "--columns", "id,1,3"]
         assert main(["select", "a.csv", "-k", "2", "--no-figure", *options]) == 0
         out = capsys.readouterr().out
-        assert "read_tensor('a.csv', header=True, columns=['id', '1', '3']).data" in out
+        assert "read_tensor('a.csv', header=True, columns=['id', '1', '3']))" in out
         read = read_tensor("a.csv", header=True, columns=["id", "1", "3"])
         np.testing.assert_array_equal(read.data, rows[:, [0, 1, 3]])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ class Guess:
 
     meaning: str
     n_features: int
-    feature_mode: int | None = None
+    feature_mode: int | str | None = None
     sample_axis: tuple[int, int] | None = None
     known: bool = False
 
@@ -58,7 +59,7 @@ def _by_names(dataset: TensorDataset) -> Guess | None:
     if mode is not None:
         title = f"index of mode {mode}" if dims is None else dims[mode]
         meaning = f"{n} samples of {format_shape(shape)}; every {title} is a feature, says the file"
-        return Guess(meaning, shape[mode], mode, known=True)
+        return Guess(meaning, shape[mode], _called(mode, dims), known=True)
     if dims is None:
         return None
     names = [name.lower() for name in dims]
@@ -73,8 +74,18 @@ def _by_names(dataset: TensorDataset) -> Guess | None:
             if name in (kind, f"{kind}s"):
                 each = f", each with {total // shape[place]} values" if len(shape) > 1 else ""
                 meaning = f"{n} samples of {shape[place]} {kind}s{each}; every {kind} is a feature"
-                return Guess(meaning, shape[place], place, known=True)
+                return Guess(meaning, shape[place], _called(place, dims), known=True)
     return None
+
+
+def _called(mode: int, dims: Sequence[str] | None) -> int | str:
+    """What the options call a mode: its name, unless that would mean something else there."""
+    name = f"mode {mode}" if dims is None else dims[mode]
+    with contextlib.suppress(ValueError):
+        int(name)  # the options would take it for the number of a mode
+        return mode
+    unusable = name == f"mode {mode}" or name.lower() == "none" or name.startswith("-")
+    return mode if unusable or not name.strip() else name
 
 
 def _by_shape(n: int, shape: tuple[int, ...]) -> list[Guess]:

@@ -13,6 +13,7 @@ from tensift._utils.tables import to_markdown
 from tensift.comparison._methods import RANDOM
 from tensift.comparison._tasks import LABELLED, LIKENESS
 from tensift.comparison._verdict import conclusions_of, ranks_of, with_spread
+from tensift.labels import Names
 from tensift.metrics import StabilityEstimate
 from tensift.selection import Constraints, HeldConstraints
 
@@ -70,6 +71,8 @@ class SelectorComparison:
     costs : dict of str to float
         What the selected features cost together, if constraints give costs; the tables then have a
         column for it.
+    names : Names or None
+        The names of the modes of a sample, if the data have some.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class SelectorComparison:
     constraints: Constraints | None = None
     held: dict[str, HeldConstraints] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
+    names: Names | None = None
 
     def mean(self, measure: str, method: str) -> float:
         """Return the mean of a measure over the runs that succeeded, NaN if none did."""

@@ -115,7 +115,7 @@ def choose_tensor(
         if name not in _OTHER_NAMES
         and name not in LABEL_NAMES
         and name not in besides
-        and not name.startswith("coords_")
+        and not name.startswith(("coords_", "units_"))
         and stored.is_numeric
         and sum(size != 1 for size in stored.shape) >= (2 if contents.from_matlab else 0)
     ]

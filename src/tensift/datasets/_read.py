@@ -136,6 +136,7 @@ def read_tensor(
     - ``labels`` (also ``label``, ``y``, ``target``): one label for each sample;
     - ``dims``: the names of the m feature modes, or of all axes;
     - ``coords_<dim>``: the names along the mode ``<dim>``;
+    - ``units_<dim>``: the unit of these, such as "s" or "nm";
     - ``channels`` (also ``ch_names``, ``channel_names``): the names along the mode of that length,
       which is then called channel;
     - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``): the same for a mode called
@@ -195,7 +196,7 @@ def read_tensor(
     axes = sample_axes_of(path, contents, stored, sample_axis)
     data = stack_samples(path, _load(path, name, stored), axes)
     feature_mode = _read_feature_mode(path, contents)
-    dims, coords = feature_names(path, contents, stored, axes, sample_axis is not None)
+    dims, coords, units = feature_names(path, contents, stored, axes, sample_axis is not None)
     return samples.of(
         path,
         contents,
@@ -208,7 +209,7 @@ def read_tensor(
         informative=_read_informative(path, contents, data.shape[1:], feature_mode),
         dims=dims,
         coords=coords,
-        units={dim: stored.units[dim] for dim in dims or [] if dim in stored.units} or None,
+        units=units,
     )
 
 

@@ -14,9 +14,10 @@ from tensift.labels._mne_channels import (
     is_recording,
     picked_recording,
 )
-from tensift.labels._names import Names
+from tensift.labels._names import Names, mode_number
 from tensift.labels._sensors import Sensors, scales_of_types
 from tensift.labels._set_output import XarrayOutput
+from tensift.labels._stored_names import arrays_of_names, names_of_arrays
 from tensift.labels._unlabelled import unlabelled
 from tensift.labels._xarray import (
     FEATURE_DIM,
@@ -38,6 +39,7 @@ __all__ = [
     "Sensors",
     "XarrayForm",
     "XarrayOutput",
+    "arrays_of_names",
     "columns_without_numbers",
     "coords_of",
     "data_channels",
@@ -48,6 +50,8 @@ __all__ = [
     "kept_recording",
     "kept_values",
     "labelled_dataset",
+    "mode_number",
+    "names_of_arrays",
     "picked_recording",
     "plain_form",
     "refuse_columns_without_numbers",

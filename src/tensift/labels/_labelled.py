@@ -43,6 +43,8 @@ class Form(Protocol):
 class Labelled:
     """Samples as the mathematics takes them, and what they were.
 
+    Estimators take it in place of samples: ``fit(Labelled(array, names))``.
+
     Attributes
     ----------
     samples : array-like or Source
@@ -71,3 +73,6 @@ class Labelled:
         return Labelled(
             np.asarray(self.samples) / self.scales, self.names.in_one_unit(), groups=self.groups
         )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return np.asarray(self.samples, dtype=dtype, copy=copy)

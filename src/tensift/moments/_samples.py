@@ -13,7 +13,6 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import validate_data
 
 from tensift._utils.arrays import as_array, refuse_masked
-from tensift._utils.modes import resolve_mode
 from tensift._utils.namespace import (
     Kind,
     check_same_kind,
@@ -23,7 +22,14 @@ from tensift._utils.namespace import (
     refuse_device_array,
 )
 from tensift.algebra import floating_on_device
-from tensift.labels import Labelled, Names, SampleDims, is_loaded_recording, unlabelled
+from tensift.labels import (
+    Labelled,
+    Names,
+    SampleDims,
+    is_loaded_recording,
+    mode_number,
+    unlabelled,
+)
 from tensift.moments._device_moments import row_blocks
 from tensift.sources import Source, in_memory, scaled_source, source_of
 
@@ -124,6 +130,14 @@ class TensorEstimator(BaseEstimator):
             return source  # the caller says that samples have another shape
         return scaled_source(source, found.scales, shape)
 
+    def _names_to_show(self) -> Names:
+        """Return what pictures and tables call the fitted modes: their names, if they have some."""
+        shape = self.feature_shape_
+        columns = vars(self).get("feature_names_in_")  # of a data frame
+        if columns is not None and len(shape) == 1:
+            return Names(shape, ("column",), {"column": columns})
+        return vars(self).get("names_") or Names(shape)
+
     def _names_or_numbers(self) -> Names:
         """Return the names of the fitted modes; ``mode_0``, ``mode_1``, ... if they have none."""
         if self.names_ is not None:
@@ -133,9 +147,7 @@ class TensorEstimator(BaseEstimator):
 
     def _mode_number(self, argument: str, mode: Any) -> int:
         """Return the number of a mode that is given by number or by name."""
-        if isinstance(mode, str) and self.names_ is not None:
-            return self.names_.mode_of(argument, mode)
-        return resolve_mode(argument, mode, len(self.feature_shape_))
+        return mode_number(argument, mode, len(self.feature_shape_), self.names_)
 
     def _learn_source(self, source: Source) -> None:
         """Store the shape of samples that are not in memory."""
