@@ -60,6 +60,8 @@ examples:
   tensift info cube.mat --sample-axis 0,1 --labels cube_gt.mat --drop-label 0
   tensift info recording.mat --sample-axis 0
   tensift info archive.npz --variable eeg
+  tensift info sst.nc --sample-axis time    NetCDF and Zarr name their axes
+  tensift info scene.zarr --variable reflectance --sample-axis y,x
 """
 
 

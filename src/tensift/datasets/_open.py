@@ -9,10 +9,12 @@ from tensift.datasets._envi_files import envi_header_of, files_of_envi, open_env
 from tensift.datasets._foreign_files import refuse_foreign
 from tensift.datasets._hdf5_files import open_hdf5
 from tensift.datasets._matlab_files import open_mat5
+from tensift.datasets._netcdf3_files import is_netcdf3, open_netcdf3
 from tensift.datasets._numpy_files import open_npy, open_npz
 from tensift.datasets._picture_folders import files_of_folder, open_pictures
 from tensift.datasets._stored import Contents, StoredArray
 from tensift.datasets._tiff_files import is_tiff, open_tiff
+from tensift.datasets._zarr_files import files_of_zarr, is_zarr_store, open_zarr
 
 __all__ = [
     "LABEL_NAMES",
@@ -40,7 +42,7 @@ def open_tensor_file(path: Path) -> Contents | None:
     The first bytes decide, not the suffix.
     """
     if path.is_dir():
-        return open_pictures(path)
+        return open_zarr(path) if is_zarr_store(path) else open_pictures(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if not path.is_file():
@@ -61,14 +63,16 @@ def open_tensor_file(path: Path) -> Contents | None:
         return open_mat5(path)
     if b"\x89HDF\r\n\x1a\n" in (head[:8], head[512:520]) or head.startswith(b"MATLAB 7.3"):
         return open_hdf5(path, from_matlab=head.startswith(b"MATLAB 7.3"))
+    if is_netcdf3(head):
+        return open_netcdf3(path)
     if is_tiff(head):
         return open_tiff(path)
     refuse_foreign(path, head)
     suffix = path.suffix.lower()
     if b"\x00" in head or suffix in _BINARY_SUFFIXES:
         raise ValueError(
-            f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5, TIFF, ENVI or "
-            "delimited text)"
+            f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5, NetCDF, TIFF, "
+            "ENVI or delimited text)"
         )
     return None
 
@@ -76,7 +80,7 @@ def open_tensor_file(path: Path) -> Contents | None:
 def files_of_input(path: Path) -> list[Path]:
     """Return the files that `open_tensor_file` reads for a path: several for folders and scenes."""
     if path.is_dir():
-        return files_of_folder(path)
+        return files_of_zarr(path) if is_zarr_store(path) else files_of_folder(path)
     if not path.is_file():
         return [path]  # reading it says what is wrong
     with open(path, "rb") as stream:
@@ -104,6 +108,8 @@ def choose_tensor(
         return variable
     for name in DATA_NAMES:
         # A vector x is most often a coordinate.
+        if name in contents.coordinates:
+            continue
         if name in arrays and (name != "x" or len(arrays[name].shape) > 1):
             return name
     candidates = [
@@ -116,8 +122,9 @@ def choose_tensor(
         and stored.is_numeric
         and sum(size != 1 for size in stored.shape) >= (2 if contents.from_matlab else 0)
     ]
-    # A file of labels or of a mask alone can still be read as data.
+    # A file of labels, coordinates or a mask alone can still be read as data.
     beside = {name for name in candidates if is_label_name(name) or name == "mask"}
+    beside |= contents.coordinates
     candidates = [name for name in candidates if name not in beside] or candidates
     # If there is a tensor, vectors are something else.
     tensors = [name for name in candidates if len(arrays[name].shape) > 1] or candidates

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tensift.datasets._foreign_files import is_zarr_store
 from tensift.datasets._stored import (
     Contents,
     RefusedFile,
@@ -79,14 +78,10 @@ def files_of_folder(folder: Path) -> list[Path]:
         files = [file for sub in _subfolders(folder) for file in _pictures_in(sub)]
     if files:
         return files
-    if is_zarr_store(folder):
-        raise IsADirectoryError(
-            f"{folder}: a folder, a Zarr store; open it with zarr in Python and pass the array "
-            "itself"
-        )
     raise IsADirectoryError(
         f"{folder}: a folder, not a file; name one file with all samples, such as an array saved "
-        f"with numpy.save, or a folder of pictures ({', '.join(_FORMATS)}): this one has none"
+        f"with numpy.save, a Zarr store, or a folder of pictures ({', '.join(_FORMATS)}): this one "
+        "has none"
     )
 
 

@@ -29,6 +29,7 @@ from tensift.datasets._sample_axes import (
     take_samples,
 )
 from tensift.datasets._side_values import file_of_values, find_values, load_side_array
+from tensift.datasets._spool import spooled
 from tensift.datasets._stored import Contents, StoredArray, require_memory
 from tensift.datasets._text_files import read_table
 
@@ -51,7 +52,8 @@ def read_tensor(
     """Read a data tensor, and its labels and names if the file has them.
 
     The content of the file decides its format, not its suffix. Nothing in a file is ever executed
-    or unpickled. An array that does not fit into memory is refused before it is loaded.
+    or unpickled. An array that does not fit into memory is mapped from disk, or refused before it
+    is loaded.
 
     Parameters
     ----------
@@ -65,6 +67,10 @@ def read_tensor(
           without ``dims``. The paper's ``tensor_type`` ("slice-wise" sets ``feature_mode=0``) and
           ``DiscFea`` (the informative features, counted from 1 down the columns) are read too.
         - HDF5 (needs h5py): all names are the same as in ``.npz``.
+        - NetCDF (version 4 needs h5py) and folders of Zarr (which need zarr): an array that is no
+          coordinate. Its dimensions, the coordinates along them and their units are kept. Packed
+          values, marks of missing values and dates are decoded (this needs xarray); what is
+          missing becomes NaN. HDF5 with dimension scales is read in the same way.
         - ``.csv``, ``.tsv`` and other delimited text: one row per sample, one column per
           feature. The first line may name the columns.
         - A folder of PNG, JPEG, TIFF or BMP pictures of the same size and mode (needs Pillow), in
@@ -84,12 +90,13 @@ def read_tensor(
         one label per line, or any file with one array). ``FILE:NAME`` names an array of a file
         that has several. By default the array or column ``labels``, ``label`` or ``y``, or the
         array ``target``, ``targets``, ``gt``, ``ground_truth`` or one that ends in ``_gt``. Labels
-        of pixels may have the shape of the scene.
+        of pixels may have the shape of the scene. In NetCDF and Zarr, any coordinate or variable
+        along the dimension of the samples can be named.
     sample_axis : int, str or sequence of these, optional
         The axis of the samples in the stored array. By default the first; in MATLAB files the
         last, as in the paper's files. Several axes are stacked in the given order: with
         ``(0, 1)``, every pixel of an array (rows, columns, bands) is a sample. Axes may be given
-        by name if the file names them, also as one text: ``"row,column"``.
+        by name if the file names them, also as one text: ``"time"``, ``"row,column"``.
     mask : str, path or array-like of bool, optional
         True where a sample was measured; the other samples are left out. For pixels, an array of
         the shape of the scene. It may be given like `labels`. By default the mask that a TIFF
@@ -141,8 +148,11 @@ def read_tensor(
 
     Only the given file or folder is read, and the numbers beside a header of ENVI. HDF5 arrays
     that keep their values in other files, links to other files, and virtual datasets with sources
-    outside the file are refused, and so are arrays with missing values (``_FillValue``) or packed
-    ones (``scale_factor``), as NetCDF has them. In folders, links that lead out are refused.
+    outside the file are refused. In folders, links that lead out are refused.
+
+    Arrays of HDF5, NetCDF and Zarr that do not fit into memory are read too. Those that lie in one
+    piece in an HDF5 file are memory-mapped; others are unpacked piece by piece into a temporary
+    file (``TMPDIR`` says where).
 
     Examples
     --------
@@ -248,7 +258,7 @@ class _Samples:
     ) -> TensorDataset:
         """Make the dataset: `data` was stacked from `axes` of an array of this shape."""
         if labels is None:
-            labels = self._find_labels(path, contents, name)
+            labels = self._find_labels(path, contents, name, axes)
         if labels is not None:
             labels = along_samples(path, "labels", labels, shape, axes)
         whole = self._whole(path, contents, data, shape, axes, nodata)
@@ -273,12 +283,22 @@ class _Samples:
             known["sample_shape"] = sizes
         return _named_after(path, data, labels=labels, **known)
 
-    def _find_labels(self, path: Path, contents: Contents | None, tensor: str) -> np.ndarray | None:
-        if self.labels is None and contents is not None:
-            names = [*LABEL_NAMES, *filter(is_label_name, contents.arrays)]
-            found = next((n for n in names if n in contents.arrays and n != tensor), None)
-            return None if found is None else load_side_array(path, found, contents.arrays[found])
-        return find_values(path, contents, self.labels, "labels")
+    def _find_labels(
+        self, path: Path, contents: Contents | None, tensor: str, axes: tuple[int, ...]
+    ) -> np.ndarray | None:
+        if self.labels is not None or contents is None:
+            return find_values(path, contents, self.labels, "labels")
+        dims = contents.arrays[tensor].axes
+        along = {dims[axis] for axis in axes} if dims else set()
+        for name in [*LABEL_NAMES, *filter(is_label_name, contents.arrays)]:
+            stored = contents.arrays.get(name)
+            if stored is None or name == tensor:
+                continue
+            # Where dimensions have names, "y" is most often one of them.
+            if stored.axes and (name in stored.axes or not along.issuperset(stored.axes)):
+                continue
+            return load_side_array(path, name, stored)
+        return None
 
     def _whole(
         self,
@@ -365,6 +385,9 @@ def _load(path: Path, name: str, stored: StoredArray) -> np.ndarray:
         )
     if 0 in stored.shape:
         raise ValueError(f"{path}: array {name!r} is empty (shape {stored.shape})")
+    mapped = spooled(path, name, stored)
+    if mapped is not None:
+        return mapped
     require_memory(path, name, stored)
     return stored.load()
 
