@@ -184,7 +184,7 @@ class TestNames:
             == 0
         )
         assert main(["report", str(path), "-k", "2", "-o", str(tmp_path / "r.html")]) == 0
-        assert main(["plan", str(path)]) == 0
+        assert main(["plan", "--file", str(path)]) == 0
         assert "8 samples of 3 x 4" in capsys.readouterr().out
 
     def test_a_file_larger_than_memory(self, tmp_path, monkeypatch, kind):

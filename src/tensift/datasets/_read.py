@@ -75,7 +75,8 @@ def read_tensor(
           feature. The first line may name the columns.
         - A folder of PNG, JPEG, TIFF or BMP pictures of the same size and mode (needs Pillow), in
           the order of their names: samples of shape (row, column), or (row, column, channel) in
-          colour. If the folder has no pictures but subfolders have, these are the labels.
+          colour. If the folder has no pictures but subfolders have, at any depth, these are the
+          labels.
         - TIFF (needs tifffile): several pages are samples. One page with map coordinates, or with
           many bands, is a scene of shape (row, column, band).
         - ENVI: the header ``.hdr`` or the numbers beside it, a scene of shape (row, column, band).
