@@ -6,7 +6,7 @@ from tensift.labels._frames import (
     refuse_columns_without_numbers,
 )
 from tensift.labels._labelled import Form, Labelled, SampleDims
-from tensift.labels._names import Names, mode_number
+from tensift.labels._names import Names, mode_number, names_or_numbers
 from tensift.labels._set_output import XarrayOutput
 from tensift.labels._stored_names import arrays_of_names, names_of_arrays
 from tensift.labels._unlabelled import unlabelled
@@ -14,6 +14,7 @@ from tensift.labels._xarray import (
     FEATURE_DIM,
     XarrayForm,
     coords_of,
+    imported_xarray,
     is_xarray,
     kept_values,
     labelled_dataset,
@@ -31,12 +32,14 @@ __all__ = [
     "arrays_of_names",
     "columns_without_numbers",
     "coords_of",
+    "imported_xarray",
     "is_frame",
     "is_xarray",
     "kept_values",
     "labelled_dataset",
     "mode_number",
     "names_of_arrays",
+    "names_or_numbers",
     "plain_form",
     "refuse_columns_without_numbers",
     "unlabelled",

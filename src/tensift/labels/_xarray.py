@@ -178,7 +178,10 @@ def kept_values(Z: Any, names: Names, mode: int | None) -> Labelled:
 def labelled_dataset(
     values: Mapping[str, tuple[tuple[Hashable, ...], Any]], names: Names, attrs: Mapping[str, Any]
 ) -> Any:
-    """Return arrays and their dimensions as a Dataset with the coordinates of `names`."""
+    """Return arrays and their dimensions as a Dataset with the coordinates of `names`.
+
+    A dimension that counts results, such as "selector", must not be called like a mode.
+    """
     xarray = imported_xarray("to_xarray")
     return xarray.Dataset(dict(values), coords=coords_of(names).coords, attrs=dict(attrs))
 

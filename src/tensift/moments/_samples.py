@@ -22,7 +22,7 @@ from tensift._utils.namespace import (
     refuse_device_array,
 )
 from tensift.algebra import floating_on_device
-from tensift.labels import Labelled, Names, SampleDims, mode_number, unlabelled
+from tensift.labels import Labelled, Names, SampleDims, mode_number, names_or_numbers, unlabelled
 from tensift.moments._device_moments import row_blocks
 from tensift.sources import Source, in_memory, source_of
 
@@ -113,10 +113,7 @@ class TensorEstimator(BaseEstimator):
 
     def _names_or_numbers(self) -> Names:
         """Return the names of the fitted modes; ``mode_0``, ``mode_1``, ... if they have none."""
-        if self.names_ is not None:
-            return self.names_
-        dims = tuple(f"mode_{mode}" for mode in range(len(self.feature_shape_)))
-        return Names(self.feature_shape_, dims)
+        return names_or_numbers(self.names_, self.feature_shape_)
 
     def _mode_number(self, argument: str, mode: Any) -> int:
         """Return the number of a mode that is given by number or by name."""
