@@ -17,11 +17,11 @@ __all__ = ["SPELLINGS", "default_sample_axes", "feature_names", "names_of_axes"]
 
 # Arrays that name the indices of a mode, by the name of that mode.
 SPELLINGS = {
-    "channel": ("channels", "ch_names", "channel_names"),
+    "channel": ("channels", "ch_names", "channel_names", "chans", "electrodes"),
     "band": ("wavelengths", "wavelength", "bands", "band_names"),
     "time": ("times", "time"),
 }
-_RATES = ("sfreq", "fs", "sampling_rate", "srate")
+_RATES = ("sfreq", "fs", "Fs", "sampling_rate", "sample_rate", "srate")
 
 Coords = dict[str, np.ndarray]
 Units = dict[str, str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tensift.datasets._envi_files import envi_header_of, files_of_envi, open_envi
@@ -22,13 +22,17 @@ __all__ = [
     "choose_tensor",
     "files_of_input",
     "is_label_name",
+    "label_names_for",
     "open_tensor_file",
 ]
 
-DATA_NAMES = ("data", "X", "x")
+DATA_NAMES = ("data", "X", "x", "x_train", "X_train", "images")
+_ALWAYS_DATA = ("data", "X")
 LABEL_NAMES = ("labels", "label", "y")
 # Only of arrays: a column of a table may be called so and hold a feature.
 _LABEL_ARRAYS = (*LABEL_NAMES, "target", "targets", "gt", "ground_truth")
+# Of the two halves of a set: x_train with y_train.
+_HALVES = ("train", "test", "val", "valid")
 # These names have another meaning, so they are never the data.
 _OTHER_NAMES = (
     "dims", "informative", "feature_mode", "DiscFea", "tensor_size", "tensor_based",
@@ -90,7 +94,16 @@ def files_of_input(path: Path) -> list[Path]:
 
 def is_label_name(name: str) -> bool:
     """Whether an array of this name holds labels."""
-    return name in _LABEL_ARRAYS or name.lower().endswith("_gt")
+    halves = {f"y_{half}" for half in _HALVES}
+    return name in _LABEL_ARRAYS or name.lower() in halves or name.lower().endswith("_gt")
+
+
+def label_names_for(tensor: str, names: Iterable[str]) -> list[str]:
+    """Return the arrays that can hold the labels of a tensor, the likeliest first."""
+    half = tensor.lower().removeprefix("x_") if tensor.lower().startswith("x_") else ""
+    own = [name for name in names if half and name.lower() == f"y_{half}"]
+    others = [name for name in names if is_label_name(name) and not name.lower().startswith("y_")]
+    return [*own, *(name for name in LABEL_NAMES if name in names), *others]
 
 
 def choose_tensor(
@@ -107,10 +120,10 @@ def choose_tensor(
             raise ValueError(f"{path}: no array {variable!r}; the file holds {held}")
         return variable
     for name in DATA_NAMES:
-        # A vector x is most often a coordinate.
-        if name in contents.coordinates:
+        if name not in arrays or name in contents.coordinates:
             continue
-        if name in arrays and (name != "x" or len(arrays[name].shape) > 1):
+        # A vector x is most often a coordinate, and images may be a list of names.
+        if name in _ALWAYS_DATA or (arrays[name].is_numeric and len(arrays[name].shape) > 1):
             return name
     candidates = [
         name

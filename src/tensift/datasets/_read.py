@@ -16,7 +16,7 @@ from tensift.datasets._open import (
     LABEL_NAMES,
     check_readable,
     choose_tensor,
-    is_label_name,
+    label_names_for,
     open_tensor_file,
 )
 from tensift.datasets._sample_axes import (
@@ -61,8 +61,8 @@ def read_tensor(
         The file, or a folder of pictures:
 
         - ``.npy``: one array. A large one is memory-mapped, read-only.
-        - ``.npz``: the tensor as ``data``, ``X``, ``x`` or the only array with two or more axes.
-          The names of other arrays are below.
+        - ``.npz``: the tensor as ``data``, ``X``, ``x``, ``x_train``, ``images`` or the only array
+          with two or more axes. The names of other arrays are below.
         - MATLAB ``.mat``, also version 7.3 (which needs h5py): the same names as in ``.npz``,
           without ``dims``. The paper's ``tensor_type`` ("slice-wise" sets ``feature_mode=0``) and
           ``DiscFea`` (the informative features, counted from 1 down the columns) are read too.
@@ -133,17 +133,18 @@ def read_tensor(
     -----
     Arrays in ``.npz`` and HDF5 files have these names. All but the data are optional:
 
-    - ``labels`` (also ``label``, ``y``, ``target``): one label for each sample;
+    - ``labels`` (also ``label``, ``y``, ``target``, and ``y_train`` with ``x_train``): one label
+      for each sample;
     - ``dims``: the names of the m feature modes, or of all axes;
     - ``coords_<dim>``: the names along the mode ``<dim>``;
     - ``units_<dim>``: the unit of these, such as "s" or "nm";
-    - ``channels`` (also ``ch_names``, ``channel_names``): the names along the mode of that length,
-      which is then called channel;
+    - ``channels`` (also ``ch_names``, ``channel_names``, ``chans``, ``electrodes``): the names
+      along the mode of that length, which is then called channel;
     - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``): the same for a mode called
       band;
     - ``times`` (also ``time``): the same for a mode called time;
-    - ``sfreq`` (also ``fs``, ``sampling_rate``, ``srate``): samples per second, which give the
-      times along the mode called time, or else along the last mode;
+    - ``sfreq`` (also ``fs``, ``Fs``, ``sampling_rate``, ``sample_rate``, ``srate``): samples per
+      second, which give the times along the mode called time, or else along the last mode;
     - ``informative``: flat C-order indices of the informative features;
     - ``feature_mode``: the mode whose indices are the features.
 
@@ -291,9 +292,9 @@ class _Samples:
             return find_values(path, contents, self.labels, "labels")
         dims = contents.arrays[tensor].axes
         along = {dims[axis] for axis in axes} if dims else set()
-        for name in [*LABEL_NAMES, *filter(is_label_name, contents.arrays)]:
-            stored = contents.arrays.get(name)
-            if stored is None or name == tensor:
+        for name in label_names_for(tensor, contents.arrays):
+            stored = contents.arrays[name]
+            if name == tensor:
                 continue
             # Where dimensions have names, "y" is most often one of them.
             if stored.axes and (name in stored.axes or not along.issuperset(stored.axes)):
