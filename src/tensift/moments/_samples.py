@@ -24,6 +24,7 @@ from tensift._utils.namespace import (
 from tensift.algebra import floating_on_device
 from tensift.labels import Labelled, Names, SampleDims, mode_number, names_or_numbers, unlabelled
 from tensift.moments._device_moments import row_blocks
+from tensift.moments._moments import Moments
 from tensift.sources import Source, in_memory, source_of
 
 __all__ = [
@@ -61,7 +62,13 @@ class TensorEstimator(BaseEstimator):
         With ``reset`` their shape and names are stored; otherwise they must fit the stored ones.
         """
         found = self._unlabelled(X, fitted=not reset)
-        X = in_memory(found.samples)
+        X = found.samples
+        if isinstance(X, Moments):
+            raise ValueError(
+                f"X is Moments, but {type(self).__name__} needs samples; pass the samples that "
+                "the moments were collected from"
+            )
+        X = in_memory(X)
         refuse_masked(X)
         if isinstance(X, list | tuple):
             # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.
