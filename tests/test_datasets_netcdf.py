@@ -1,6 +1,7 @@
 """NetCDF files and Zarr stores: what xarray reads from them is what we read."""
 
 import base64
+import csv
 import json
 import math
 import shutil
@@ -107,6 +108,19 @@ class TestNames:
         assert by_place.labels.tolist() == ["a", "b", "c", "d"]
         assert read_tensor(path, sample_axis="lon").labels is None
 
+    def test_labels_of_pixels_are_found_by_their_dimensions(self, tmp_path, kind):
+        """A map that is stored as (x, y) for a scene (y, x, band), both of equal length."""
+        dataset = temperatures().isel(lon=slice(3))
+        values = np.arange(9).reshape(3, 3)
+        dataset["labels"] = (("lon", "lat"), values)
+        dataset["land"] = (("lon", "lat"), (values % 4 != 3).astype("i1"))
+        path = write(dataset, tmp_path, kind)
+        found = read_tensor(path, variable="sst", sample_axis="lat,lon")
+        assert found.labels.tolist() == values.T.ravel().tolist()
+        part = read_tensor(path, variable="sst", sample_axis="lat,lon", mask="land")
+        assert part.labels.tolist() == [k for k in values.T.ravel() if k % 4 != 3]
+        assert read_tensor(path, variable="sst").labels is None  # they are not along time
+
     def test_dimensions_called_x_and_y_are_no_data_and_no_labels(self, tmp_path, kind):
         dataset = temperatures().rename(lat="y", lon="x")
         path = write(dataset, tmp_path, kind)
@@ -163,26 +177,14 @@ class TestNames:
         out = tmp_path / "out"
         words = ["select", str(path), "-k", "2", "--labels", "season", "--method", "geometry"]
         assert main([*words, "--no-figure", "--report", "-o", str(out)]) == 0
-        table = (out / "ranking.csv").read_text().splitlines()
-        assert table[0] == "rank,index,lat,lon,lat_name,lon_name,score,selected"
-        index, row, column, lat, lon = table[1].split(",")[1:6]
-        assert int(index) == 4 * int(row) + int(column)
-        assert (float(lat), float(lon)) == (10 + 10 * int(row), float(column))
-        assert (
-            main(
-                [
-                    "compare",
-                    str(path),
-                    "-k",
-                    "2",
-                    "--methods",
-                    "variance",
-                    "-o",
-                    str(tmp_path / "c"),
-                ]
-            )
-            == 0
-        )
+        with open(out / "ranking.csv", newline="") as stream:
+            best = next(csv.DictReader(stream))
+        row, column = int(best["lat"]), int(best["lon"])
+        assert int(best["index"]) == 4 * row + column
+        assert float(best["lat (degrees_north)"]) == 10 + 10 * row
+        assert float(best["lon (degrees_east)"]) == column
+        words = ["compare", str(path), "-k", "2", "--methods", "variance"]
+        assert main([*words, "-o", str(tmp_path / "compared")]) == 0
         assert main(["report", str(path), "-k", "2", "-o", str(tmp_path / "r.html")]) == 0
         assert main(["plan", "--file", str(path)]) == 0
         assert "8 samples of 3 x 4" in capsys.readouterr().out
@@ -239,9 +241,9 @@ class TestNames:
         )
         monkeypatch.setitem(sys.modules, "xarray", None)
         message = message_of(lambda: read_tensor(path, variable="sst"))
-        assert 'pip install "tensift[xarray]"' in message
+        assert "packed as in NetCDF; to read them, install xarray: pip install" in message
         message = message_of(lambda: read_tensor(path, variable="area", labels="time"), ImportError)
-        assert 'holds dates, which needs xarray: pip install "tensift[xarray]"' in message
+        assert 'holds dates; to read them, install xarray: pip install "tensift' in message
 
 
 class TestNetcdf:

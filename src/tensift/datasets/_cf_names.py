@@ -18,14 +18,14 @@ import numpy as np
 from tensift.datasets._sample_axes import SAMPLE_NAMES
 from tensift.datasets._stored import RefusedFile, StoredArray, damaged_file, require_memory
 
-__all__ = ["TEXT_ATTRIBUTES", "name_variables"]
+__all__ = ["NUMBER_ATTRIBUTES", "TEXT_ATTRIBUTES", "name_variables"]
 
-# Of these attributes the text is read.
+# The attributes that are read.
+NUMBER_ATTRIBUTES = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 TEXT_ATTRIBUTES = ("units", "calendar", "coordinates", "bounds", "grid_mapping", "_Unsigned")
 _LISTS_OF_NAMES = ("coordinates", "bounds", "grid_mapping")
-_PACKED = ("scale_factor", "add_offset", "_Unsigned")
 _MARKS = ("_FillValue", "missing_value")
-_NEEDS_XARRAY = 'needs xarray: pip install "tensift[xarray]"'
+_INSTALL = 'to read them, install xarray: pip install "tensift[xarray]"'
 
 Attributes = Mapping[str, Any]
 
@@ -140,26 +140,27 @@ def _decoded(path: Path, name: str, stored: StoredArray, attrs: Attributes) -> S
     if _are_dates(attrs.get("units")):
         return replace(stored, dtype=np.dtype("M8[ns]"), load=decoder.load, rows=None, mapped=False)
     if not _has_xarray():
-        if any(attrs.get(one) not in (None, 1 - place) for place, one in enumerate(_PACKED[:2])):
-            return replace(
-                stored,
-                refusal="is packed: its values are scale_factor * stored + add_offset, which "
-                + _NEEDS_XARRAY,
-            )
+        if _is_packed(attrs):
+            return replace(stored, refusal=f"has values that are packed as in NetCDF; {_INSTALL}")
         return replace(stored, load=decoder.load_without_marks, rows=None, mapped=False)
     rows = None if stored.rows is None else decoder.rows
     return replace(stored, dtype=decoder.dtype(), load=decoder.load, rows=rows, mapped=False)
 
 
+def _is_packed(attrs: Attributes) -> bool:
+    """Whether stored numbers are others than the values, even where none is missing."""
+    identity = attrs.get("scale_factor", 1) == 1 and attrs.get("add_offset", 0) == 0
+    return not identity or attrs.get("_Unsigned") in ("true", "false")
+
+
 def _is_coded(dtype: np.dtype, attrs: Attributes) -> bool:
-    """Whether stored numbers are not the values."""
-    if _are_dates(attrs.get("units")) or attrs.get("_Unsigned") in ("true", "false"):
+    """Whether stored numbers are not all of them the values."""
+    if _are_dates(attrs.get("units")) or _is_packed(attrs):
         return True
     marks = [mark for name in _MARKS for mark in np.ravel(attrs.get(name, ()))]
     if dtype.kind in "fc":
         marks = [mark for mark in marks if not np.isnan(mark)]  # NaN stays NaN
-    identity = attrs.get("scale_factor", 1) == 1 and attrs.get("add_offset", 0) == 0
-    return bool(marks) or not identity
+    return bool(marks)
 
 
 class _Decoder:
@@ -177,7 +178,7 @@ class _Decoder:
     def load(self) -> np.ndarray:
         """Load all values."""
         if not _has_xarray():
-            raise ImportError(f"{self.path}: {self.name!r} holds dates, which {_NEEDS_XARRAY}")
+            raise ImportError(f"{self.path}: {self.name!r} holds dates; {_INSTALL}")
         raw = self.stored.load()
         with damaged_file(self.path, "data"):
             return self._decode(raw)
@@ -198,7 +199,7 @@ class _Decoder:
                 if count:
                     raise RefusedFile(
                         f"{self.path}: array {self.name!r} has {count} missing values "
-                        f"({name} = {mark:g}), and reading these {_NEEDS_XARRAY}"
+                        f"({name} = {mark:g}); {_INSTALL}"
                     )
         return raw
 

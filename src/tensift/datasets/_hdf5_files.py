@@ -106,11 +106,11 @@ def _describe(path: Path, name: str, item: Any, from_matlab: bool) -> StoredArra
         kind = _matlab_class(item)
         if kind not in _NUMBERS_IN_MATLAB:
             dtype = None
-    if dtype is not None and not from_matlab and not refusal and _can_be_mapped(item):
-        mapped = _Hdf5Map(path, item.id.get_offset(), shape, item.dtype)
-        return StoredArray(shape, dtype, mapped, kind, mapped=True)
     loader = _Hdf5Loader(path, name, from_matlab, text)
     rows = loader.rows if shape and not from_matlab else None
+    if dtype is not None and not from_matlab and not refusal and _can_be_mapped(item):
+        mapped = _Hdf5Map(path, item.id.get_offset(), shape, item.dtype)
+        return StoredArray(shape, dtype, mapped, kind, mapped=True, rows=rows)
     return StoredArray(shape, dtype, loader, kind, refusal=refusal, rows=rows)
 
 

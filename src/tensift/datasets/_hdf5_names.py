@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tensift.datasets._cf_names import TEXT_ATTRIBUTES
+from tensift.datasets._cf_names import NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES
 from tensift.datasets._hdf5_text import check_heaps
 
 __all__ = ["attributes_of", "dimensions_of"]
 
-_NUMBER_ATTRIBUTES = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 _LENGTH_ALONE = b"This is a netCDF dimension but not a netCDF variable"
 _LONGEST = 2**16  # bytes of an attribute that is read
 
@@ -59,10 +58,10 @@ def attributes_of(path: Path, file: Any, names: Collection[str]) -> dict[str, di
         if item is None:
             continue
         own = found.setdefault(name, {})
-        for attribute in _NUMBER_ATTRIBUTES:
+        for attribute in NUMBER_ATTRIBUTES:
             values = _numbers(item, attribute)
-            if values is not None:
-                own[attribute] = values[0] if values.size == 1 else values
+            if values is not None and (values.size == 1 or attribute == "missing_value"):
+                own[attribute] = values if attribute == "missing_value" else values[0]
         for attribute in TEXT_ATTRIBUTES:
             if attribute not in item.attrs:
                 continue

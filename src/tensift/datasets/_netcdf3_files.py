@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.io import netcdf_file
 
-from tensift.datasets._cf_names import name_variables
+from tensift.datasets._cf_names import NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, name_variables
 from tensift.datasets._stored import Contents, StoredArray, damaged_file
 
 __all__ = ["is_netcdf3", "open_netcdf3"]
@@ -30,7 +30,9 @@ def open_netcdf3(path: Path) -> Contents:
             dims[name] = tuple(file.variables[name].dimensions)
             attributes[name] = {
                 key: value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-                for key, value in file.variables[name]._attributes.items()
+                for key in (*TEXT_ATTRIBUTES, *NUMBER_ATTRIBUTES)
+                if (value := getattr(file.variables[name], key, None)) is not None
+                and (np.ndim(value) == 0 or key == "missing_value")
             }
     named, coordinates = name_variables(path, arrays, dims, attributes)
     return Contents("NetCDF 3", named, coordinates=coordinates)

@@ -263,7 +263,7 @@ class _Samples:
             labels = self._find_labels(path, contents, name, axes)
         if labels is not None:
             labels = along_samples(path, "labels", labels, shape, axes)
-        whole = self._whole(path, contents, data, shape, axes, nodata)
+        whole = self._whole(path, contents, name, data, axes, nodata, shape)
         if self.drop_label is not None:
             if labels is None:
                 raise ValueError(
@@ -288,35 +288,34 @@ class _Samples:
     def _find_labels(
         self, path: Path, contents: Contents | None, tensor: str, axes: tuple[int, ...]
     ) -> np.ndarray | None:
+        dims = _dims_of(contents, tensor)
         if self.labels is not None or contents is None:
-            return find_values(path, contents, self.labels, "labels")
-        dims = contents.arrays[tensor].axes
+            return find_values(path, contents, self.labels, "labels", dims)
         along = {dims[axis] for axis in axes} if dims else set()
         for name in label_names_for(tensor, contents.arrays):
             stored = contents.arrays[name]
-            if name == tensor:
-                continue
             # Where dimensions have names, "y" is most often one of them.
-            if stored.axes and (name in stored.axes or not along.issuperset(stored.axes)):
+            if name == tensor or (stored.axes and (name in dims or set(stored.axes) != along)):
                 continue
-            return load_side_array(path, name, stored)
+            return find_values(path, contents, name, "labels", dims)
         return None
 
     def _whole(
         self,
         path: Path,
         contents: Contents | None,
+        tensor: str,
         data: np.ndarray,
-        shape: tuple[int, ...],
         axes: tuple[int, ...],
         nodata: float | None,
+        shape: tuple[int, ...],
     ) -> np.ndarray:
         """Return True for the samples that were measured."""
         whole = np.ones(len(data), dtype=bool)
         given = self.mask
         if given is None and contents is not None and contents.mask in contents.arrays:
             given = contents.mask if len(axes) > 1 else None
-        mask = find_values(path, contents, given, "mask")
+        mask = find_values(path, contents, given, "mask", _dims_of(contents, tensor))
         if mask is not None:
             whole &= along_samples(path, "mask values", as_mask(path, mask), shape, axes)
         value = nodata if self.nodata is None else self.nodata
@@ -331,6 +330,11 @@ class _Samples:
                 f"(--nodata={value:g})"
             )
         return whole & measured
+
+
+def _dims_of(contents: Contents | None, tensor: str) -> tuple[str, ...]:
+    """Return the names of all axes of the tensor, if its file gives them."""
+    return () if contents is None else contents.arrays[tensor].axes
 
 
 def _equal_to(labels: np.ndarray, one: Any) -> np.ndarray:

@@ -27,7 +27,12 @@ def spooled(path: Path, name: str, stored: StoredArray) -> np.ndarray | None:
     """
     available, limit = available_memory(), left_of_process_limit()
     fits = available is None or stored.n_bytes <= available
-    if stored.rows is None or fits or (limit is not None and stored.n_bytes > limit):
+    if (
+        stored.mapped
+        or stored.rows is None
+        or fits
+        or (limit is not None and stored.n_bytes > limit)
+    ):
         return None
     folder = tempfile.gettempdir()
     free = shutil.disk_usage(folder).free

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tensift.datasets._cf_names import TEXT_ATTRIBUTES, name_variables
+from tensift.datasets._cf_names import NUMBER_ATTRIBUTES, TEXT_ATTRIBUTES, name_variables
 from tensift.datasets._stored import Contents, RefusedFile, StoredArray, damaged_file
 
 __all__ = ["files_of_zarr", "is_zarr_store", "open_zarr"]
@@ -28,7 +28,6 @@ _CODECS = {
     "fixedscaleoffset", "fletcher32", "gzip", "lz4", "lzma", "packbits", "quantize", "shuffle",
     "sharding_indexed", "transpose", "vlen-bytes", "vlen-utf8", "zlib", "zstd",
 }  # fmt: skip
-_NUMBER_ATTRIBUTES = ("scale_factor", "add_offset", "missing_value")
 _LARGEST = 2**26  # bytes of the description of an array
 
 
@@ -151,8 +150,8 @@ def _names(
     found: dict[str, Any] = {
         name: written[name] for name in TEXT_ATTRIBUTES if isinstance(written.get(name), str)
     }
-    for name in _NUMBER_ATTRIBUTES:
-        if isinstance(written.get(name), int | float):
+    for name in NUMBER_ATTRIBUTES:
+        if name != "_FillValue" and isinstance(written.get(name), int | float):
             found[name] = written[name]
     mark = written.get("_FillValue")
     # In version 2, xarray keeps the mark of missing values where Zarr keeps that of empty chunks.
