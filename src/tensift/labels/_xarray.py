@@ -187,7 +187,14 @@ def labelled_dataset(
 
 
 def imported_xarray(what_for: str) -> Any:
-    """Import xarray, or say how to install it."""
+    """Import xarray, or say how to install it.
+
+    Examples
+    --------
+    >>> from tensift.labels import imported_xarray
+    >>> imported_xarray("to_xarray").__name__
+    'xarray'
+    """
     try:
         import xarray
     except ImportError:
