@@ -46,7 +46,8 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         type=Path,
         help=".npy, .npz, MATLAB .mat, HDF5, NetCDF (.nc), Zarr, a folder of pictures, TIFF, an "
-        "ENVI scene (.hdr), or a table (.csv, .tsv) with one row per sample",
+        "ENVI scene (.hdr), a recording of MNE-Python (.fif), or a table (.csv, .tsv) with one row "
+        "per sample",
     )
     group.add_argument(
         "--variable", metavar="NAME", help="which array to read, if the file holds several"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tensift.datasets._envi_files import envi_header_of, files_of_envi, open_envi
+from tensift.datasets._fif_files import is_fif, open_fif
 from tensift.datasets._foreign_files import refuse_foreign
 from tensift.datasets._hdf5_files import open_hdf5
 from tensift.datasets._matlab_files import open_mat5
@@ -71,12 +72,14 @@ def open_tensor_file(path: Path) -> Contents | None:
         return open_netcdf3(path)
     if is_tiff(head):
         return open_tiff(path)
+    if is_fif(head):
+        return open_fif(path)
     refuse_foreign(path, head)
     suffix = path.suffix.lower()
     if b"\x00" in head or suffix in _BINARY_SUFFIXES:
         raise ValueError(
             f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5, NetCDF, TIFF, "
-            "ENVI or delimited text)"
+            "ENVI, FIF or delimited text)"
         )
     return None
 

@@ -86,6 +86,7 @@ class Contents:
     features are counted from 1 down the columns. ``tensor_type`` is the paper's variable of that
     name, if it can be read. ``mask`` is the array that says which pixels were measured.
     ``coordinates`` are arrays that name the indices of others, so they are never the data.
+    ``note`` says what was done to the values, if something was.
     """
 
     format: str
@@ -94,6 +95,7 @@ class Contents:
     tensor_type: str | None = None
     mask: str | None = None
     coordinates: frozenset[str] = frozenset()
+    note: str = ""
 
 
 @contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.modes import resolve_mode
+from tensift.labels._sensors import Sensors
 
 __all__ = ["Names", "mode_number", "names_or_numbers"]
 
@@ -35,6 +36,9 @@ class Names:
     template : xarray.Dataset, optional
         All coordinates of the features as xarray keeps them: multi-indexes, two-dimensional
         coordinates, attributes.
+    sensors : Sensors, optional
+        The channels of a recording, along the mode called channel. Values of these are divided by
+        the scale of their type before anything is learned from them.
 
     Examples
     --------
@@ -59,6 +63,7 @@ class Names:
     coords: Mapping[Any, Any] = field(default_factory=dict)
     units: Mapping[Any, str] = field(default_factory=dict)
     template: Any = None
+    sensors: Sensors | None = None
 
     def __post_init__(self) -> None:
         dims = tuple(self.dims) or tuple(f"mode {mode}" for mode in range(len(self.shape)))
@@ -93,6 +98,22 @@ class Names:
             if not isinstance(unit, str):
                 raise ValueError(f"units[{dim!r}] must be text, such as 's' or 'nm'; got {unit!r}")
         return {dim: unit for dim, unit in self.units.items() if unit}
+
+    def with_sensors(self, sensors: Sensors) -> Names:
+        """Return the same names, with what is known of the channels."""
+        return replace(self, sensors=sensors)
+
+    def in_one_unit(self) -> Names:
+        """Return the same names for samples that have been divided by their scales."""
+        if self.sensors is None:
+            return self
+        ones = dict.fromkeys(self.sensors.scales, 1.0)
+        return self.with_sensors(replace(self.sensors, scales=ones))
+
+    @property
+    def scales(self) -> NDArray[np.float64] | None:
+        """What samples are divided by, broadcast over them; None if they are left as they are."""
+        return None if self.sensors is None else self.sensors.factors(len(self.shape))
 
     def mode_of(self, argument: str, name: Hashable) -> int:
         """Return the number of the mode with this name; `argument` is for the error."""
@@ -235,6 +256,7 @@ class Names:
             {dim: self.coords[dim] for dim in dims if dim in self.coords},
             {dim: self.units[dim] for dim in dims if dim in self.units},
             template,
+            self.sensors if 0 in modes else None,
         )
 
     def with_given(self, dims: Sequence[str] | None, coords: Mapping[str, Any] | None) -> Names:

@@ -21,6 +21,7 @@ from tensift.plotting._selected_features import SelectedFeaturesDisplay
 from tensift.plotting._selection import SelectionDisplay
 from tensift.plotting._selection_curve import SelectionCurveDisplay
 from tensift.plotting._stability import StabilityDisplay
+from tensift.plotting._topography import TopographyDisplay
 
 __all__ = [
     "ACCENT",
@@ -46,6 +47,7 @@ __all__ = [
     "SelectionCurveDisplay",
     "SelectionDisplay",
     "StabilityDisplay",
+    "TopographyDisplay",
     "order_in_words",
     "require_matplotlib",
     "rule_in_words",

@@ -30,7 +30,12 @@ from tensift._utils.sklearn_compat import (
     output_is_frame,
 )
 from tensift._utils.warnings import warn_user
-from tensift.labels import labelled_dataset, plain_form
+from tensift.labels import (
+    is_recording,
+    labelled_dataset,
+    picked_recording,
+    plain_form,
+)
 from tensift.moments import (
     TensorEstimator,
     check_finite,
@@ -38,8 +43,10 @@ from tensift.moments import (
     lazy_source,
     n_axes,
 )
+from tensift.selection._channel_picks import PicksChannels
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount
+from tensift.selection._keep_in_memory import select_in_chunk, select_in_memory
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._replacing import ReplacingSelector
@@ -48,7 +55,7 @@ from tensift.selection._rules import RULES, KeptUnderConstraints, Selection, sel
 __all__ = ["TensorSelector"]
 
 
-class TensorSelector(ReplacingSelector):
+class TensorSelector(PicksChannels, ReplacingSelector):
     """Base of all selectors: a subclass scores features, this class does the rest.
 
     Samples are an array ``(n, d_1, ..., d_m)``, or 2-D rows whose tensor shape is given by
@@ -110,8 +117,10 @@ class TensorSelector(ReplacingSelector):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Score the features of `X`."""
 
-    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> NDArray:
-        samples = super()._validate_samples(X, reset=reset, min_samples=min_samples)
+    def _validate_samples(
+        self, X: Any, *, reset: bool, min_samples: int = 2, scaled: bool = True
+    ) -> NDArray:
+        samples = super()._validate_samples(X, reset=reset, min_samples=min_samples, scaled=scaled)
         self._mode_of_features()  # raise an error for an impossible feature_mode now, not later
         if reset:
             self._keep_samples(samples)
@@ -349,13 +358,18 @@ class TensorSelector(ReplacingSelector):
             ``(n, k)`` for element features, in row-major order of the features. For mode features
             ``(n, d_1, ..., k, ..., d_m)``, and ``(n, k * rest)`` if `X` is made of rows. For a
             Dask array, a Dask array that is not computed yet. For a DataArray of xarray, a
-            DataArray with the coordinates of what is kept.
+            DataArray with the coordinates of what is kept. If channels are the features, recordings
+            of MNE-Python keep their kind and get only the selected channels, which are found by
+            name: `X` may have others, in any order.
         """
         check_is_fitted(self)
-        found = self._unlabelled(X, fitted=True)
+        if is_recording(X) and self._has_channels() and output_format(self) == "default":
+            assert self.names_ is not None
+            return picked_recording(X, self.names_, self.get_support(indices=True))
+        found = self._unlabelled(X, fitted=True, every=True)
         kept = self._keep(found.samples)
         form = found.form
-        if form is None and output_format(self) == "xarray":
+        if output_format(self) == "xarray" and (form is None or is_recording(X)):
             form = plain_form(kept.shape[0], self._names_or_numbers())
         if form is None or output_is_frame(self):
             return kept
@@ -363,7 +377,7 @@ class TensorSelector(ReplacingSelector):
 
     def _keep(self, X: Any) -> Any:
         """Keep the selected features of samples without names."""
-        source = lazy_source(self, X)
+        source = lazy_source(self, X, scaled=False)
         if source is not None:
             mask, mode = self._get_support_mask(), self._fitted_mode()
             shape, rows = self.feature_shape_, len(source.sample_shape) == 1
@@ -373,7 +387,7 @@ class TensorSelector(ReplacingSelector):
             self._refuse_tensor_frames(kept)
             return kept
         rows = n_axes(X) == 2
-        samples = self._validate_samples(X, reset=False, min_samples=1)
+        samples = self._validate_samples(X, reset=False, min_samples=1, scaled=False)
         mode = self._fitted_mode()
         if is_device_array(samples):
             if output_is_frame(self):
@@ -383,7 +397,7 @@ class TensorSelector(ReplacingSelector):
                 )
             return keep_on_device(samples, self.get_support(indices=True), mode, rows=rows)
         mask = self._get_support_mask()
-        kept = _select(samples, mask, mode, rows)
+        kept = select_in_memory(samples, mask, mode, rows)
         self._refuse_tensor_frames(kept)
         return kept
 
@@ -405,7 +419,8 @@ class TensorSelector(ReplacingSelector):
         Returns
         -------
         ndarray of shape (n, d_1, ..., d_m), or (n, d) for rows
-            A DataArray with the coordinates of the fitted features if `X` is one.
+            A DataArray with the coordinates of the fitted features if `X` is one; a recording of
+            MNE-Python if `X` is one.
         """
         check_is_fitted(self)
         found = self._unlabelled_kept(X)
@@ -480,22 +495,3 @@ class TensorSelector(ReplacingSelector):
                     f"input_features has {len(names)} names, but there are {len(mask)} features"
                 )
         return np.asarray(names, dtype=object)[mask]
-
-
-def select_in_chunk(
-    chunk: NDArray,
-    feature_shape: tuple[int, ...],
-    mask: NDArray[np.bool_],
-    mode: int | None,
-    rows: bool,
-) -> NDArray:
-    """Return the selected features of a chunk of samples."""
-    samples = check_finite(chunk)
-    return _select(samples.reshape(len(samples), *feature_shape), mask, mode, rows)
-
-
-def _select(samples: NDArray, mask: NDArray[np.bool_], mode: int | None, rows: bool) -> NDArray:
-    if mode is None:
-        return samples.reshape(len(samples), -1)[:, mask]
-    kept = np.compress(mask, samples, axis=mode + 1)
-    return kept.reshape(len(kept), -1) if rows else kept

@@ -22,9 +22,11 @@ from tensift._utils.namespace import (
     is_device_array,
     namespace_of,
     refuse_device_array,
+    to_numpy,
 )
-from tensift.labels import Labelled, Names, is_xarray, kept_values
+from tensift.labels import Labelled, Names, is_recording, is_xarray, kept_recording, kept_values
 from tensift.moments import TensorEstimator, check_finite, check_finite_on_device
+from tensift.selection._estimate_in_units import EstimateInUnits
 from tensift.selection._keep_on_device import selected_on_device
 from tensift.selection._linear_estimate import LinearEstimate
 from tensift.selection._reconstruction_curve import (
@@ -45,7 +47,7 @@ class _Learned:
     order: Any
     count: int
     noise: NDArray[np.float64] | None
-    estimate: LinearEstimate
+    estimate: LinearEstimate | EstimateInUnits
 
     def to_numpy(self) -> None:
         """Forget the estimate, which can be learned again from samples on the host."""
@@ -101,7 +103,9 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             )
         return samples
 
-    def _learned_estimate(self, noise: NDArray[np.float64] | None) -> LinearEstimate:
+    def _learned_estimate(
+        self, noise: NDArray[np.float64] | None
+    ) -> LinearEstimate | EstimateInUnits:
         """Return the estimate for the features kept now; it is learned when first asked for."""
         samples = self._checked_samples("reconstruct")
         count = self._n_selected(self.order_.shape[0])
@@ -113,7 +117,10 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             or known.count != count
             or not _same(known.noise, noise)
         ):
-            estimate = self._estimate_from(count, noise)
+            learned, scales = self._estimate_from(count, noise), self._scales_of_elements()
+            estimate: LinearEstimate | EstimateInUnits = learned
+            if scales is not None:
+                estimate = EstimateInUnits(learned, scales, self._elements_of(count)[0])
             known = self._learned = _Learned(samples, self.order_, count, noise, estimate)
         return known.estimate
 
@@ -130,7 +137,15 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 noise = np.broadcast_to(noise.reshape(axes), kept_shape).reshape(-1)
         elif noise is not None:
             noise = np.full(math.prod(kept_shape), float(noise))
+        scales = self._scales_of_elements()
+        if noise is not None and scales is not None:
+            noise = noise / scales[elements]
         return LinearEstimate(flat, elements, noise)
+
+    def _scales_of_elements(self) -> NDArray[np.float64] | None:
+        """Return what each element was divided by; None if they were left as they are."""
+        scales = None if self.names_ is None else self.names_.scales
+        return None if scales is None else np.broadcast_to(scales, self.feature_shape_).reshape(-1)
 
     def _elements_of(self, count: int) -> tuple[Any, tuple[int, ...]]:
         """Return the elements of the first `count` features, and their shape in a sample."""
@@ -160,6 +175,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         Z : array-like
             What `transform` returned: an array, or samples that are not in memory, which are read
             one chunk at a time. A Dask array gives Dask arrays that are not computed yet.
+            Recordings of MNE-Python give recordings of all fitted channels, in their units.
         return_std : bool, default=False
             Whether to return the standard deviation of the error of every element, too.
         noise : float or array-like of shape (k,), optional
@@ -244,6 +260,9 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
 
     def _unlabelled_kept(self, Z: Any) -> Labelled:
         """Take the names off what `transform` returned."""
+        if is_recording(Z) and self.names_ is not None:
+            kept = to_numpy(self.get_support(indices=True))
+            return kept_recording(Z, self.names_, kept, self._fitted_mode())
         if is_xarray(Z):
             return kept_values(Z, self._names_or_numbers(), self._fitted_mode())
         return Labelled(getattr(Z, "__tensift_samples__", Z))
@@ -318,7 +337,10 @@ def _added(one: Any, other: Any) -> Any:
 
 
 def estimates_of_chunk(
-    chunk: NDArray, estimate: LinearEstimate, shape: tuple[int, ...], return_std: bool
+    chunk: NDArray,
+    estimate: LinearEstimate | EstimateInUnits,
+    shape: tuple[int, ...],
+    return_std: bool,
 ) -> NDArray:
     """Return the estimates for a chunk of known values, and the deviations side by side."""
     values = check_finite(chunk, "Z")
@@ -331,7 +353,11 @@ def estimates_of_chunk(
 
 
 def _from_source(
-    source: Source, estimate: LinearEstimate, shape: tuple[int, ...], *, return_std: bool
+    source: Source,
+    estimate: LinearEstimate | EstimateInUnits,
+    shape: tuple[int, ...],
+    *,
+    return_std: bool,
 ) -> Any:
     """Estimate samples chunk by chunk; the source is read once."""
     found = source.map(
@@ -351,7 +377,7 @@ def _check_shape(given: tuple[int, ...], allowed: tuple[tuple[int, ...], ...]) -
         )
 
 
-def _check_real(given_complex: bool, estimate: LinearEstimate) -> None:
+def _check_real(given_complex: bool, estimate: LinearEstimate | EstimateInUnits) -> None:
     if given_complex and not estimate.is_complex:
         raise ValueError(
             "Z is complex, but the fitted samples are real; pass what transform returns"

@@ -1,0 +1,32 @@
+"""Keep the selected features of samples in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.moments import check_finite
+
+__all__ = ["select_in_chunk", "select_in_memory"]
+
+
+def select_in_chunk(
+    chunk: NDArray,
+    feature_shape: tuple[int, ...],
+    mask: NDArray[np.bool_],
+    mode: int | None,
+    rows: bool,
+) -> NDArray:
+    """Return the selected features of a chunk of samples."""
+    samples = check_finite(chunk)
+    return select_in_memory(samples.reshape(len(samples), *feature_shape), mask, mode, rows)
+
+
+def select_in_memory(
+    samples: NDArray, mask: NDArray[np.bool_], mode: int | None, rows: bool
+) -> NDArray:
+    """Return the selected features of samples; `rows` asks for rows."""
+    if mode is None:
+        return samples.reshape(len(samples), -1)[:, mask]
+    kept = np.compress(mask, samples, axis=mode + 1)
+    return kept.reshape(len(kept), -1) if rows else kept
