@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
             "plot_mne.py",
             "plot_eeg.py",
             "plot_hyperspectral.py",
+            "plot_bands.py",
             "plot_radar.py",
             "plot_video.py",
             "plot_sensors.py",

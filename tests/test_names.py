@@ -85,6 +85,8 @@ def test_a_dataset_without_dims_has_no_units():
     with pytest.raises(ValueError, match=r"units names the mode 'time', which is not in dims \(No"):
         TensorDataset(np.zeros((4, 3)), units={"time": "s"})
     assert TensorDataset(np.zeros((4, 3))).names is None
+    with pytest.raises(TypeError, match="units must be a dict with the names of modes as keys"):
+        TensorDataset(np.zeros((4, 3)), dims=["time"], units="s")
 
 
 def test_names_of_a_dataset_pass_through_the_door():
@@ -163,7 +165,7 @@ def test_times_of_a_sampling_rate_are_seconds(tmp_path):
     ("written", "unit"),
     [
         ("Nanometers", {"band": "nm"}),
-        ("micrometers", {"band": "µm"}),
+        ("micrometers", {"band": "um"}),
         ("Unknown", None),
         (None, None),
     ],

@@ -79,7 +79,7 @@ def add_method_arguments(group: Any) -> None:
         add_option(group, PaperSolver, name, default=None, prefix="with --solver paper: ")
     add_feature_mode(group)
     add_option(group, kind, "score_by")
-    add_option(group, kind, "scale", choices=("max", "none"))
+    add_option(group, kind, "scale", choices=("max", "feature", "none"))
     add_option(group, kind, "random_state", "--seed", type=int, metavar="N")
     add_option(group, kind, "n_jobs", "--jobs", type=jobs, metavar="N")
     group.add_argument(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,9 +79,9 @@ class TensorDataset:
     informative: np.ndarray | None = None
     dims: tuple[str, ...] | None = None
     coords: dict[str, np.ndarray] | None = None
+    units: dict[str, str] | None = None
     sample_shape: tuple[int, ...] | None = None
     kept: np.ndarray | None = None
-    units: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         data = as_array(self.data, "data")
@@ -113,6 +114,12 @@ class TensorDataset:
             )
 
     def _check_names(self) -> None:
+        for name in ("coords", "units"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, Mapping):
+                raise TypeError(
+                    f"{name} must be a dict with the names of modes as keys; got {given!r:.60}"
+                )
         if self.dims is not None:
             self._set("dims", tuple(str(name) for name in self.dims))
         coords = None

@@ -4,11 +4,12 @@ from tensift.moments._chunk_measures import checked_chunk
 from tensift.moments._collect import collect_moments
 from tensift.moments._dask_moments import DaskMoments, joined_gram
 from tensift.moments._data_checks import check_magnitude, usable_gram, usable_scale
+from tensift.moments._deviations import FeatureScale, spread_above_rounding
 from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_message
 from tensift.moments._lazy import lazy_source
 from tensift.moments._moments import Moments, largest_modulus
-from tensift.moments._orientation import Orientation, same_specification
+from tensift.moments._orientation import Orientation, divided, same_specification
 from tensift.moments._oriented import OrientedEstimator
 from tensift.moments._samples import (
     TensorEstimator,
@@ -26,6 +27,7 @@ __all__ = [
     "GRAM_COPIES",
     "DaskMoments",
     "DeviceMoments",
+    "FeatureScale",
     "GramTensor",
     "Moments",
     "MomentsInPasses",
@@ -39,6 +41,7 @@ __all__ = [
     "check_magnitude",
     "checked_chunk",
     "collect_moments",
+    "divided",
     "joined_gram",
     "largest_modulus",
     "lazy_source",
@@ -46,6 +49,7 @@ __all__ = [
     "not_kept_message",
     "same_specification",
     "sample_axes",
+    "spread_above_rounding",
     "take_in_subsample",
     "usable_gram",
     "usable_scale",

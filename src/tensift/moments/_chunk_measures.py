@@ -56,10 +56,17 @@ def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:
 
 
 def correlations_of_chunk(
-    chunk: NDArray, feature_shape: tuple[int, ...], modes: Sequence[int]
+    chunk: NDArray,
+    feature_shape: tuple[int, ...],
+    modes: Sequence[int],
+    deviations: NDArray[np.float64] | None = None,
 ) -> list[NDArray]:
-    """Return the uncentred self-correlations ``X_(k) X_(k)^T`` of some modes of a chunk."""
+    """Return the uncentred self-correlations ``X_(k) X_(k)^T`` of some modes of a chunk.
+
+    With `deviations`, those of the samples divided by them.
+    """
     samples = checked_chunk(chunk, feature_shape)
+    samples = samples if deviations is None else samples / deviations
     samples = samples.astype(complex if np.iscomplexobj(samples) else float, copy=False)
     return [self_correlation(samples, mode + 1) for mode in modes]
 

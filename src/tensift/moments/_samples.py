@@ -58,6 +58,7 @@ class TensorEstimator(BaseEstimator):
     feature_shape: tuple[int, ...] | None
     sample_dim: SampleDims = None  # for subclasses without this parameter
     names_: Names | None
+    _deviations: NDArray[np.float64] | None = None  # what features are divided by, if anything
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -174,6 +175,7 @@ class TensorEstimator(BaseEstimator):
         self.names_ = names if names is not None and names.shape == self.feature_shape_ else None
         self.n_features_in_ = math.prod(self.feature_shape_)
         self._rows_in = len(shape) == 1
+        self._deviations = None
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         """Raise an error if samples have another shape than the fitted ones."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.sklearn_compat import Interval
+from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift.labels import SampleDims
 from tensift.rivals._greedy import GreedySelector, Picks
 from tensift.selection import (
@@ -53,6 +53,10 @@ class ColumnSubsetSelector(GreedySelector):
     sample_dim : hashable, list of these or None, default=None
         The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
         of a scene is a sample. None: the first.
+    scale : {"feature"} or None, default=None
+        "feature" divides every feature by its standard deviation, for features in different units:
+        then their units do not count. With `feature_mode`, all elements of a feature are divided by
+        the same number. None leaves the data as they are.
 
     Attributes
     ----------
@@ -119,6 +123,7 @@ class ColumnSubsetSelector(GreedySelector):
         **TensorSelector._parameter_constraints,
         "swaps": [Interval(Integral, 0, None, closed="left")],
         "sample_dim": "no_validation",
+        "scale": [StrOptions({"feature"}), None],
     }
 
     def __init__(
@@ -130,6 +135,7 @@ class ColumnSubsetSelector(GreedySelector):
         feature_mode: int | str | None = None,
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        scale: str | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.swaps = swaps
@@ -137,6 +143,7 @@ class ColumnSubsetSelector(GreedySelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.scale = scale
 
     def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
         return suggest_count_by_reconstruction(rows, mode, self._limits())

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift._utils.namespace import Kind, is_device_array, kind_of, moved_to
-from tensift._utils.sklearn_compat import fit_context
+from tensift._utils.sklearn_compat import StrOptions, fit_context
 from tensift.labels import SampleDims
-from tensift.moments import Moments, take_in_subsample
+from tensift.moments import FeatureScale, Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import count_by_neighbours
@@ -48,6 +48,10 @@ class GeometrySelector(TensorSelector):
     sample_dim : hashable, list of these or None, default=None
         The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
         of a scene is a sample. None: the first.
+    scale : {"feature"} or None, default=None
+        "feature" divides every feature by its standard deviation in the samples that are looked
+        at, for features in different units: then their units do not count. With `feature_mode`, all
+        elements of a feature are divided by the same number. None leaves the data as they are.
     verbose : bool or int, default=False
         Show progress on standard error while files are read.
 
@@ -116,6 +120,7 @@ class GeometrySelector(TensorSelector):
             if name != "selection"
         },
         "sample_dim": "no_validation",
+        "scale": [StrOptions({"feature"}), None],
         "verbose": ["verbose"],
     }
     _takes_device_arrays = True
@@ -129,11 +134,13 @@ class GeometrySelector(TensorSelector):
         feature_mode: int | str | None = None,
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        scale: str | None = None,
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.constraints = constraints
         self.feature_mode = feature_mode
+        self.scale = scale
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
         self.verbose = verbose
@@ -160,6 +167,9 @@ class GeometrySelector(TensorSelector):
         if self._samples_to_learn_from() is None:  # they came from a source or moments, as copies
             self._keep_rows(rows)
         mode = self._scored_mode = self._mode_of_features()
+        if self.scale == "feature":
+            self._deviations = FeatureScale(mode).of_samples(rows)
+            rows = self._in_units(rows)
         geometry = Geometry(rows, mode)
         if geometry.is_constant:
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")

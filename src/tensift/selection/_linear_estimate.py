@@ -82,11 +82,13 @@ class LinearEstimate:
     noise : ndarray of shape (s,), optional
         The standard deviations with which known values will be measured; not negative. Without
         them, and where they are zero, known values are exact.
+    deviations : ndarray of shape (d,), optional
+        Values are divided by these numbers before anything is learned, and results multiplied.
 
     Attributes
     ----------
     ridge : float
-        The ridge ``a``, in squared units of the samples.
+        The ridge ``a``, in squared units of the (divided) samples.
     size : int
         The number of values of a sample, ``d``.
     mean : array of shape (d,)
@@ -105,12 +107,25 @@ class LinearEstimate:
     array([[1., 2., 3.]])
     """
 
-    def __init__(self, rows: Any, known: Any, noise: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        rows: Any,
+        known: Any,
+        noise: NDArray[np.float64] | None = None,
+        deviations: NDArray[np.float64] | None = None,
+    ) -> None:
         rows = widened(rows)
         xp = namespace_of(rows)
         self._known = known
         self._n_samples, self.size = rows.shape
-        self.mean = xp.mean(rows, axis=0)
+        self.mean = self._center = xp.mean(rows, axis=0)
+        self._deviations = None
+        if deviations is not None:
+            self._deviations = moved_like(_real_part(rows), deviations)
+            rows = rows / self._deviations
+            self._center = xp.mean(rows, axis=0)
+            if noise is not None:
+                noise = np.asarray(noise, float) / deviations[to_numpy(known)]
         self._set_scale(rows)
         columns = self._centred(xp.take(rows, known, axis=1))
         plain = _SingularValues(columns)
@@ -135,8 +150,10 @@ class LinearEstimate:
         """
         values = widened(values)
         xp = namespace_of(values)
-        centred = self._centred(values)
-        found = xp.matmul(centred, self._weights) * self._unit + self.mean
+        centred = self._centred(self._divided(values))
+        found = xp.matmul(centred, self._weights) * self._unit + self._center
+        if self._deviations is not None:
+            found = found * self._deviations
         if isinstance(found, np.ndarray):  # the standard has no assignment by index arrays
             found[:, self._known[self._is_exact]] = values[:, self._is_exact]
         else:
@@ -170,7 +187,7 @@ class LinearEstimate:
         for start, stop in _ranges(self._n_samples, self.size):
             block = rows[:, start:stop]
             largest.append(xp.max(xp.abs(block), axis=0))
-            left.append(xp.max(xp.abs(block - self.mean[start:stop]), axis=0))
+            left.append(xp.max(xp.abs(block - self._center[start:stop]), axis=0))
         away = xp.concat(left)
         self._changes = away > _ROUNDING[self._precision] * xp.concat(largest)
         peak = float(xp.max(xp.where(self._changes, away, xp.zeros_like(away))))
@@ -179,6 +196,12 @@ class LinearEstimate:
         last = self._known.shape[0] - 1
         self._place = xp.clip(xp.searchsorted(self._known, indices), max=last)
         self._is_known = xp.take(self._known, self._place) == indices
+
+    def _divided(self, values: Any) -> Any:
+        """Return known values divided by their deviations."""
+        if self._deviations is None:
+            return values
+        return values / namespace_of(values).take(self._deviations, self._known)
 
     def _scaled(self, values: Any, mean: Any) -> Any:
         """Return values in units in which the largest deviation from the mean is one."""
@@ -190,7 +213,7 @@ class LinearEstimate:
         A value that never changed says nothing about others, so a new one has no leverage.
         """
         xp = namespace_of(values)
-        scaled = self._scaled(values, xp.take(self.mean, self._known))
+        scaled = self._scaled(values, xp.take(self._center, self._known))
         changes = xp.take(self._changes, self._known)
         return xp.where(changes, scaled, xp.zeros_like(scaled))
 
@@ -198,7 +221,7 @@ class LinearEstimate:
         """Yield the scaled values of all samples, some columns at a time; constants are zero."""
         xp = namespace_of(rows)
         for start, stop in _ranges(self._n_samples, self.size):
-            block = self._scaled(rows[:, start:stop], self.mean[start:stop])
+            block = self._scaled(rows[:, start:stop], self._center[start:stop])
             keep = self._changes[start:stop]
             if wanted is not None:
                 keep = keep & wanted[start:stop]
@@ -229,6 +252,8 @@ class LinearEstimate:
             deviation.append(xp.where(is_given, xp.zeros_like(square), xp.sqrt(square)))
         self._weights = xp.concat(weights, axis=1)
         self.deviation = xp.concat(deviation) * self._unit
+        if self._deviations is not None:
+            self.deviation = self.deviation * self._deviations
 
 
 class _SingularValues:

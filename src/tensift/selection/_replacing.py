@@ -279,7 +279,7 @@ class ReplacingSelector(RestoringSelector):
     def _kept_set(self, features: Sequence[int]) -> KeptSet:
         """Return what the kept features are worth by the rule."""
         mode = self._fitted_mode()
-        rows = even_subsample(self._checked_samples(_WHO).held())
+        rows = self._in_units(even_subsample(self._checked_samples(_WHO).held()))
         kept: KeptSet
         if self.selection == "geometry":
             geometry = Geometry(rows, mode)

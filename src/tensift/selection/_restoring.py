@@ -25,7 +25,7 @@ from tensift._utils.namespace import (
     to_numpy,
 )
 from tensift.labels import Labelled, Names, is_recording, is_xarray, kept_recording, kept_values
-from tensift.moments import TensorEstimator, check_finite, check_finite_on_device
+from tensift.moments import TensorEstimator, check_finite, check_finite_on_device, divided
 from tensift.selection._estimate_in_units import EstimateInUnits
 from tensift.selection._keep_on_device import selected_on_device
 from tensift.selection._linear_estimate import LinearEstimate
@@ -103,6 +103,10 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             )
         return samples
 
+    def _in_units(self, rows: Any) -> Any:
+        """Return samples in the units of the fit: divided by the deviations of features, or not."""
+        return rows if self._deviations is None else divided(rows, self._deviations)
+
     def _learned_estimate(
         self, noise: NDArray[np.float64] | None
     ) -> LinearEstimate | EstimateInUnits:
@@ -140,7 +144,8 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         scales = self._scales_of_elements()
         if noise is not None and scales is not None:
             noise = noise / scales[elements]
-        return LinearEstimate(flat, elements, noise)
+        deviations = None if self._deviations is None else self._deviations.ravel()
+        return LinearEstimate(flat, elements, noise, deviations)
 
     def _scales_of_elements(self) -> NDArray[np.float64] | None:
         """Return what each element was divided by; None if they were left as they are."""
@@ -197,8 +202,9 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         mode features, on all elements of the selected indices). It is learned from evenly spaced
         samples of the fitted ones, at most 2048 (`tensift.sources.even_subsample`), when it is
         first asked for. Generalised cross-validation chooses one ridge for all elements, so
-        elements should have the same units. With `noise`, the estimate is the conditional mean of
-        a Gaussian model.
+        elements should have the same units. After a fit with ``scale="feature"`` it is learned
+        from features divided by their deviations, and estimates have the units of the samples
+        again. With `noise`, the estimate is the conditional mean of a Gaussian model.
 
         Deviations are those of new samples. They are larger for samples that differ more from the
         ones learned from, and errors on left-out samples have a mean square of one in their units.
@@ -328,7 +334,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 estimates=list(zip(learned, known, strict=True)),
             )
             sums, number = source.reduce(measure, _added, title="restoring samples")
-        curve = ReconstructionCurve.of(wanted, sums, number, self.feature_shape_)
+        curve = ReconstructionCurve.of(wanted, sums, number, self.feature_shape_, self._deviations)
         return replace(curve, names=self.names_)
 
 

@@ -178,8 +178,7 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientatio
     """Return an executor for the slices, the orientation, and the number of samples."""
     if not isinstance(X, Moments | GramTensor):
         selector._take_in(X)
-        moments = selector._moments
-        return executor_for(moments, selector.scale), moments.orientation, moments.count
+        return _executor(selector)
     given = selector.get_params(deep=False)
     defaults = {"orientation": 0, "basis": "identity", "feature_shape": None}
     for name, default in defaults.items():
@@ -191,8 +190,13 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientatio
     if isinstance(X, Moments):
         selector._moments = X
         selector._learn_shape(X.orientation.feature_shape, X.names)
-        return executor_for(X, selector.scale), X.orientation, X.count
+        return _executor(selector)
     check_gram(X)
+    if selector.scale == "feature":
+        raise ValueError(
+            "scale='feature' needs the standard deviations of features, which a GramTensor does "
+            "not have; pass samples or Moments, or scale=None"
+        )
     shape = (X.size, X.n_slices)
     selector._learn_shape(shape)
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
@@ -204,6 +208,12 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientatio
 def _names_of_features(selector: STPCASelector, mode: int | None) -> Names | None:
     names = selector.names_
     return names if names is None or mode is None else names.only([mode])
+
+
+def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, int]:
+    """Return an executor for the moments that a selector has, their orientation and count."""
+    moments = selector._moments = selector._moments_in_units()
+    return executor_for(moments, selector.scale), moments.orientation, moments.count
 
 
 def _like(scores: Any, penalties: NDArray[np.float64]) -> Any:

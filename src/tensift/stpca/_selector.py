@@ -18,6 +18,7 @@ from tensift._utils.progress import progress_bar
 from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
 from tensift.labels import SampleDims
 from tensift.moments import (
+    FeatureScale,
     GramTensor,
     Moments,
     MomentsInPasses,
@@ -108,8 +109,14 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         slice how close it came (`dual_gap_`). "paper" is the authors' iteration, which stops
         somewhat above the optimum. Pass an object to change the settings, for example
         ``ExactSolver(tol=1e-8)`` or ``PaperSolver(max_iter=500)``.
-    scale : {"max"} or None, default="max"
-        Divide the data by their largest absolute value, as the paper does, or leave them.
+    scale : {"max", "feature"} or None, default="max"
+        "max" divides the data by their largest absolute value, as the paper does. "feature" divides
+        every feature by its standard deviation, for features in different units: then their units
+        do not count. With `feature_mode`, all elements of a feature are divided by the same number,
+        the root of their mean variance. Constant features stay constant, with a score of zero.
+        With a basis that mixes features, deviations take one more pass over the samples, which
+        must then be readable twice: no iterator, no Moments, no `partial_fit`. None leaves the data
+        as they are. The paper's penalties are for "max".
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
     sample_dim : hashable, list of these or None, default=None
@@ -208,7 +215,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         "penalty_units": [StrOptions({"absolute", "relative"})],
         "score_by": [StrOptions({"operator", "energy"})],
         "solver": [StrOptions({"exact", "paper"}), ExactSolver, PaperSolver],
-        "scale": [StrOptions({"max"}), None],
+        "scale": [StrOptions({"max", "feature"}), None],
         "n_jobs": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -317,11 +324,12 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _fit_best_candidate(self, X: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
         candidates = self._candidates(X)
-        rows = to_numpy(take_in_subsample(clone(self), X))
+        rows = take_in_subsample(clone(self), X)
         fitted = [
             clone(self).set_params(orientation=orientation, basis=basis).fit(X)
             for orientation, basis in candidates
         ]
+        rows = to_numpy(fitted[0]._in_units(rows))
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
         mode, names = fitted[0]._mode_of_features(), fitted[0].names_
@@ -381,7 +389,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _solve(self, samples: NDArray | None) -> None:
         """Solve the slices, score the features, and select among them."""
-        moments, orientation = self._moments, self._moments.orientation
+        moments = self._moments_in_units()
+        orientation, self._deviations = moments.orientation, moments.orientation.deviations
         executor = executor_for(moments, self.scale)
         settings = solver_from(self.solver)
         solver = settings.resolve(many_samples=executor.size < moments.count)
@@ -442,6 +451,19 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.lam_, self.eta_ = lam, eta
         return executor.solve(solver, lam, eta, self.n_jobs, callback)
 
+    def _feature_scale(self) -> FeatureScale | None:
+        return FeatureScale(self._mode_of_features()) if self.scale == "feature" else None
+
+    def _moments_in_units(self) -> Moments:
+        """Return the moments of the samples in the units that the model sees."""
+        scale, moments = self._feature_scale(), self._moments
+        if moments.orientation.deviations is not None and self._divided_by != scale:
+            raise ValueError(
+                "scale or feature_mode was changed after the samples were divided by the "
+                "deviations of features; fit again"
+            )
+        return moments if scale is None else scale.standardised(moments)
+
     def _needs_subsample(self) -> bool:
         return self._keeps_subsample
 
@@ -456,7 +478,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         looks = self.selection != "top" or self.n_features_to_select == AUTO
         if not looks or self._moments.subsample is None:
             return None
-        return self._moments.subsample.rows()
+        return self._in_units(self._moments.subsample.rows())
 
     def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
         return Scoring(
