@@ -50,8 +50,8 @@ def unlabelled(
     ((20, 3), ('band',))
     """
     if isinstance(X, Labelled):
-        known = None if X.names is None else X.names.scales
-        return X if X.scales is not None or known is None else replace(X, scales=known)
+        known = X.names or names
+        return X if X.scales is not None or known is None else replace(X, scales=known.scales)
     if is_recording(X):
         if sample_dim is not None:
             raise ValueError(
