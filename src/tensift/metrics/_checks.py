@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from tensift._utils.arrays import as_array
 from tensift._utils.namespace import refuse_device_array
-from tensift.labels import unlabelled
+from tensift.labels import is_recording, unlabelled
 from tensift.sources import in_memory
 
 __all__ = ["ClassMeans", "as_real_rows", "check_data", "encode_labels"]
@@ -21,7 +21,8 @@ _BLOCK_SIZE = 2**22
 def check_data(X: ArrayLike) -> np.ndarray:
     """Return the data as an array of finite numbers, samples first; names are taken off."""
     refuse_device_array(X, "this function")
-    data = as_array(in_memory(unlabelled(X).samples))
+    # Recordings have units that these functions do not know, so they are refused as arrays.
+    data = as_array(X if is_recording(X) else in_memory(unlabelled(X).samples))
     if data.dtype.kind not in "biufc":
         raise ValueError(f"X must contain numbers; got an array of dtype {data.dtype}")
     if data.ndim < 2 or data.size == 0:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift._utils.arrays import as_array
-from tensift.labels import mode_number, unlabelled
+from tensift.labels import is_recording, mode_number, unlabelled
 from tensift.metrics._checks import check_data
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 def check_samples(X: ArrayLike, feature_mode: int | str | None) -> tuple[np.ndarray, int | None]:
     """Return the data as an array of finite numbers, and the feature mode as an index from 0."""
     found = unlabelled(X)
-    data = check_data(found.samples)
+    data = check_data(X if is_recording(X) else found.samples)
     if feature_mode is None:
         return data, None
     return data, mode_number("feature_mode", feature_mode, data.ndim - 1, found.names)
