@@ -14,6 +14,7 @@ __all__ = ["Guess", "guess_meanings"]
 
 _MOST_COLOURS = 4
 _LIKE_A_PICTURE = 3  # the sides of pictures and scenes differ by no larger factor
+_MAPS = (("lat", "lon"), ("latitude", "longitude"), ("y", "x"))
 _LEAST_BANDS, _LEAST_SIDE = 10, 8  # of a scene
 
 
@@ -69,6 +70,9 @@ def _by_names(dataset: TensorDataset) -> Guess | None:
         return Guess(f"{n} pixels in {total} bands; every band is a feature", total, known=True)
     if names[:2] == ["row", "column"] and names[2:] in ([], ["channel"]):
         return Guess(_pictures(n, shape), total, known=True)
+    if tuple(names) in _MAPS:
+        meaning = f"{n} maps of {format_shape(shape)} places; every place is a feature"
+        return Guess(meaning, total, known=True)
     for kind in ("channel", "band"):
         for place, name in enumerate(names):
             if name in (kind, f"{kind}s"):

@@ -43,8 +43,8 @@ At the end it says what samples and features seem to be, and which command to tr
 does not name its axes, this is a guess from the shape.
 
 names in .npz and HDF5 files, all optional besides the data:
-  data, X or x               the array, samples first
-  labels, y or target        one label for each sample
+  data, X, x_train or images the array, samples first
+  labels, y or target        one label for each sample (y_train with x_train)
   dims                       the names of the feature modes, or of all axes
   coords_<dim>               the names along the mode <dim>
   units_<dim>                the unit of these, such as s or nm
@@ -61,6 +61,8 @@ examples:
   tensift info recording.mat --sample-axis 0
   tensift info subject-epo.fif              epochs of MNE-Python, with their events as labels
   tensift info archive.npz --variable eeg
+  tensift info sst.nc --sample-axis time    NetCDF and Zarr name their axes
+  tensift info scene.zarr --variable reflectance --sample-axis y,x
 """
 
 

@@ -45,8 +45,9 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "input",
         metavar="INPUT",
         type=Path,
-        help=".npy, .npz, MATLAB .mat, HDF5, a folder of pictures, TIFF, an ENVI scene (.hdr), a "
-        "recording of MNE-Python (.fif), or a table (.csv, .tsv) with one row per sample",
+        help=".npy, .npz, MATLAB .mat, HDF5, NetCDF (.nc), Zarr, a folder of pictures, TIFF, an "
+        "ENVI scene (.hdr), a recording of MNE-Python (.fif), or a table (.csv, .tsv) with one row "
+        "per sample",
     )
     group.add_argument(
         "--variable", metavar="NAME", help="which array to read, if the file holds several"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensift._utils.warnings import warn_user
+from tensift.datasets._sample_axes import SAMPLE_NAMES
 from tensift.datasets._side_values import load_side_array
 from tensift.datasets._stored import Contents, StoredArray
 
@@ -16,12 +17,11 @@ __all__ = ["SPELLINGS", "default_sample_axes", "feature_names", "names_of_axes"]
 
 # Arrays that name the indices of a mode, by the name of that mode.
 SPELLINGS = {
-    "channel": ("channels", "ch_names", "channel_names"),
+    "channel": ("channels", "ch_names", "channel_names", "chans", "electrodes"),
     "band": ("wavelengths", "wavelength", "bands", "band_names"),
     "time": ("times", "time"),
 }
-_RATES = ("sfreq", "fs", "sampling_rate", "srate")
-_SAMPLE_NAMES = ("sample", "samples", "trial", "trials", "epoch", "epochs")
+_RATES = ("sfreq", "fs", "Fs", "sampling_rate", "sample_rate", "srate")
 
 Coords = dict[str, np.ndarray]
 Units = dict[str, str]
@@ -48,7 +48,7 @@ def default_sample_axes(
         return stored.sample_axes
     if contents.from_matlab:
         return (len(stored.shape) - 1,)
-    return (next((axis for axis, name in enumerate(names) if name in _SAMPLE_NAMES), 0),)
+    return (next((axis for axis, name in enumerate(names) if name in SAMPLE_NAMES), 0),)
 
 
 def feature_names(

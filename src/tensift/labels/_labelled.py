@@ -66,6 +66,9 @@ class Labelled:
     scales: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return np.asarray(self.samples, dtype=dtype, copy=copy)
+
     def in_one_unit(self) -> Labelled:
         """Return samples that are divided by `scales`, for functions that know no units."""
         if self.scales is None or self.names is None:
@@ -73,6 +76,3 @@ class Labelled:
         return Labelled(
             np.asarray(self.samples) / self.scales, self.names.in_one_unit(), groups=self.groups
         )
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        return np.asarray(self.samples, dtype=dtype, copy=copy)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tensift._utils.modes import resolve_mode
 from tensift.labels._sensors import Sensors
 
-__all__ = ["Names", "mode_number"]
+__all__ = ["Names", "mode_number", "names_or_numbers"]
 
 _OF_RANKINGS = ("rank", "index", "score", "selected", "cost", "group")
 
@@ -300,6 +300,20 @@ class Names:
         """Whether the indices along a mode have names, and not just numbers or dates."""
         values = self.coords.get(dim)
         return values is not None and values.dtype.kind in "OSUT"
+
+
+def names_or_numbers(names: Names | None, shape: tuple[int, ...]) -> Names:
+    """Return the names; ``mode_0``, ``mode_1``, ... where there are none.
+
+    Examples
+    --------
+    >>> from tensift.labels import names_or_numbers
+    >>> names_or_numbers(None, (8, 8)).dims
+    ('mode_0', 'mode_1')
+    """
+    if names is not None:
+        return names
+    return Names(shape, tuple(f"mode_{mode}" for mode in range(len(shape))))
 
 
 def mode_number(argument: str, mode: int | str, n_modes: int, names: Names | None) -> int:

@@ -28,9 +28,11 @@ from tensift.labels import (
     SampleDims,
     is_loaded_recording,
     mode_number,
+    names_or_numbers,
     unlabelled,
 )
 from tensift.moments._device_moments import row_blocks
+from tensift.moments._moments import Moments
 from tensift.sources import Source, in_memory, scaled_source, source_of
 
 __all__ = [
@@ -72,7 +74,13 @@ class TensorEstimator(BaseEstimator):
         Channels of recordings are divided by the scale of their type, unless ``scaled`` is False.
         """
         found = self._unlabelled(X, fitted=not reset)
-        X = in_memory(found.samples)
+        X = found.samples
+        if isinstance(X, Moments):
+            raise ValueError(
+                f"X is Moments, but {type(self).__name__} needs samples; pass the samples that "
+                "the moments were collected from"
+            )
+        X = in_memory(X)
         refuse_masked(X)
         if isinstance(X, list | tuple):
             # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.
@@ -140,10 +148,7 @@ class TensorEstimator(BaseEstimator):
 
     def _names_or_numbers(self) -> Names:
         """Return the names of the fitted modes; ``mode_0``, ``mode_1``, ... if they have none."""
-        if self.names_ is not None:
-            return self.names_
-        dims = tuple(f"mode_{mode}" for mode in range(len(self.feature_shape_)))
-        return Names(self.feature_shape_, dims)
+        return names_or_numbers(self.names_, self.feature_shape_)
 
     def _mode_number(self, argument: str, mode: Any) -> int:
         """Return the number of a mode that is given by number or by name."""

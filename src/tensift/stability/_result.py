@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.labels import Names
+from tensift.labels import Names, labelled_dataset, names_or_numbers
 from tensift.metrics import StabilityEstimate
 
 if TYPE_CHECKING:
@@ -233,6 +233,44 @@ class StabilitySelection:
                 row["score"] = float(scores.flat[flat])
             rows.append(row)
         return rows
+
+    def to_xarray(self) -> Any:
+        """Return the result as a Dataset of xarray, with the names and coordinates of features.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``probability``; ``rank``, the place in `ranking`, 0 for the best; ``selected``;
+            ``kept_on_all``, whether the fit on all samples keeps the feature; ``score`` there, if
+            there are scores.
+
+        Examples
+        --------
+        >>> from tensift import GeometrySelector, stability_selection
+        >>> from tensift.datasets import load_digits
+        >>> found = stability_selection(GeometrySelector(20), load_digits(), n_resamples=4)
+        >>> found.to_xarray().probability.dims
+        ('row', 'column')
+        """
+        shape, scores = self.feature_shape, self.scores
+        places = np.empty(len(self.ranking), dtype=np.intp)
+        places[self.ranking] = np.arange(len(places))
+        values = {
+            "probability": self.probabilities,
+            "rank": places.reshape(shape),
+            "selected": self.support,
+            "kept_on_all": np.asarray(self.estimator.get_support()).reshape(shape),
+        }
+        if scores is not None:
+            values["score"] = scores
+        names = names_or_numbers(self.names, shape)
+        attrs = {
+            "selector": type(self.estimator).__name__,
+            "resampling": self.resampling,
+            "threshold": self.threshold,
+            "stability": self.index,
+        }
+        return labelled_dataset({k: (names.dims, v) for k, v in values.items()}, names, attrs)
 
     @property
     def scores(self) -> NDArray[np.float64] | None:

@@ -11,7 +11,13 @@ import numpy as np
 
 from tensift._utils.namespace import is_device_array, namespace_of, to_numpy
 from tensift._utils.npz import read_npz, write_npz
-from tensift.labels import Names, arrays_of_names, names_of_arrays
+from tensift.labels import (
+    Names,
+    arrays_of_names,
+    labelled_dataset,
+    names_of_arrays,
+    names_or_numbers,
+)
 from tensift.selection import rank_features
 
 __all__ = ["SelectionPath"]
@@ -111,6 +117,36 @@ class SelectionPath:
         listed = np.array(list(names), dtype=str)
         parts = {"format": np.array(_FORMAT), **self.to_numpy()._arrays(), "of_names": listed}
         write_npz(path, parts | names)
+
+    def to_xarray(self) -> Any:
+        """Return the path as a Dataset of xarray, with the names and coordinates of features.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``score`` along ``lam``, ``eta`` and the dimensions of the features; ``objective``,
+            ``dual_objective``, ``dual_gap``, ``n_iter`` and ``converged`` along ``lam``, ``eta``
+            and ``slice``; ``spread`` of every feature.
+
+        Examples
+        --------
+        >>> from tensift import stpca_path
+        >>> from tensift.datasets import load_digits
+        >>> path = stpca_path(load_digits(), lams=[10, 100], etas=[1, 10]).to_xarray()
+        >>> path.score.sel(lam=10, eta=1).dims
+        ('row', 'column')
+        """
+        own = self.to_numpy()
+        names = names_or_numbers(self.names, tuple(own.spread.shape))
+        cells = ("lam", "eta")
+        values: dict[str, Any] = {
+            "score": ((*cells, *names.dims), own.scores),
+            "spread": (names.dims, own.spread),
+        }
+        for name in ("objective", "dual_objective", "dual_gap", "n_iter", "converged"):
+            values[name] = ((*cells, "slice"), getattr(own, name))
+        found = labelled_dataset(values, names, {})
+        return found.assign_coords(lam=own.lams, eta=own.etas)
 
     def to_numpy(self) -> SelectionPath:
         """Return the same path with NumPy arrays, copied from their device.
