@@ -15,6 +15,7 @@ import numpy as np
 from tensift._version import __version__
 from tensift.comparison._limit import OverLimit, time_limit
 from tensift.comparison._methods import Method
+from tensift.labels import Labelled, Names
 from tensift.metrics import Judge, Reconstruction, evaluate_selection, redundancy
 from tensift.selection import TensorSelector, held_constraints
 from tensift.sources import SampleWeights, kept_samples, takes_weights
@@ -38,7 +39,7 @@ LIKENESS = ("neighbours_kept", "neighbour_agreement")  # the measures that decid
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The data, the feature mode, and the labels, which only `Judgement` reads.
+    """The data, the feature mode, the labels, which only `Judgement` reads, and the names.
 
     Samples may have weights. If these have groups, whole groups are held out.
     """
@@ -47,10 +48,15 @@ class Samples:
     feature_mode: int | None
     labels: np.ndarray | None = None
     weights: SampleWeights | None = None
+    names: Names | None = None
 
     def compute(self, task: Task) -> Result:
         """Compute one task; `run_cells` calls this, also in other processes."""
         return task.compute(self)
+
+    def named(self, data: np.ndarray) -> Any:
+        """Return some of the samples as estimators take them: with the names, if there are any."""
+        return data if self.names is None else Labelled(data, self.names)
 
     def checksum(self) -> str:
         """Return a checksum of what a fit depends on, which excludes the labels."""
@@ -61,6 +67,8 @@ class Samples:
             digest.update(self.weights.values.tobytes())
             if self.weights.groups is not None:
                 digest.update(self.weights.groups.tobytes())
+        if self.names is not None:  # constraints and modes may be given by name
+            digest.update(repr(self.names.to_texts()).encode())
         return f"{digest.hexdigest()} {self.feature_mode}"
 
     def halves(self, shuffle: int, place: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +81,7 @@ class Samples:
         chosen = np.isin(codes, names[learning])
         return np.flatnonzero(chosen), np.flatnonzero(~chosen)
 
-    def weights_of(self, which: np.ndarray) -> np.ndarray | None:
+    def weights_of(self, which: np.ndarray | slice) -> np.ndarray | None:
         """Return the weights of some samples; None if samples count alike."""
         return None if self.weights is None else self.weights.values[which]
 
@@ -126,7 +134,7 @@ class _Fitting(ABC):
             lines = str(error).strip().splitlines()
             return {"error": lines[0] if lines else type(error).__name__}
 
-    def _fit(self, data: np.ndarray, weights: np.ndarray | None) -> TensorSelector:
+    def _fit(self, data: Any, weights: np.ndarray | None) -> TensorSelector:
         selector: Any = self.method.seeded(self.seed)
         weighs = weights is not None and takes_weights(selector)
         more = {"sample_weight": weights} if weighs else {}
@@ -155,7 +163,7 @@ class Fit(_Fitting):
 
     def _compute(self, samples: Samples) -> Result:
         started = time.process_time()
-        selector = self._fit(samples.data, samples.weights_of(np.arange(len(samples.data))))
+        selector = self._fit(samples.named(samples.data), samples.weights_of(slice(None)))
         result: Result = {"seconds": time.process_time() - started, "features": _kept(selector)}
         if self.ranked:
             result["scores"] = selector.scores_.tolist()
@@ -186,7 +194,7 @@ class Memory(_Fitting):
         try:
             tracemalloc.reset_peak()
             before, _ = tracemalloc.get_traced_memory()
-            self._fit(samples.data, samples.weights_of(np.arange(len(samples.data))))
+            self._fit(samples.named(samples.data), samples.weights_of(slice(None)))
             _, peak = tracemalloc.get_traced_memory()
         finally:
             if not tracing:
@@ -208,7 +216,8 @@ class HalfSample(_Fitting):
     def _compute(self, samples: Samples) -> Result:
         data, mode = samples.data, samples.feature_mode
         learning, test = samples.halves(self.shuffle, self.place)
-        features = np.array(_kept(self._fit(data[learning], samples.weights_of(learning))))
+        fitted = self._fit(samples.named(data[learning]), samples.weights_of(learning))
+        features = np.array(_kept(fitted))
         weights = None if samples.weights is None else samples.weights.values
         missed, total = Reconstruction(data, features, mode, weights).missed(learning, test)
         return {

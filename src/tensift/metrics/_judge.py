@@ -56,7 +56,7 @@ def judge_selections(
     X: ArrayLike,
     selections: Iterable[ArrayLike],
     *,
-    feature_mode: int | None = None,
+    feature_mode: int | str | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> SelectionJudgement:
     """Judge which of several selections keeps samples most recognisable, without labels.
@@ -74,7 +74,7 @@ def judge_selections(
         The selections: each holds indices without duplicates (flat C-order, or along
         ``feature_mode``), or is a boolean mask of all features. Compare selections of equal size,
         because more features keep more.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
     sample_weight : array-like of shape (n,), optional
         How much each sample counts.
@@ -120,7 +120,7 @@ class Judge:
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
         The samples, with all features.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features.
     sample_weight : array-like of shape (n,), optional
         How much each sample counts.
@@ -138,7 +138,7 @@ class Judge:
     def __init__(
         self,
         X: ArrayLike,
-        feature_mode: int | None = None,
+        feature_mode: int | str | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> None:
         self._likeness = likeness = Likeness(X, feature_mode, sample_weight)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift.metrics._checks import check_data
-from tensift.metrics._features import check_features, count_features, restrict
+from tensift.metrics._features import check_features, check_samples, count_features, restrict
 from tensift.sources import SampleWeights
 
 __all__ = ["redundancy"]
@@ -19,7 +18,7 @@ def redundancy(
     X: ArrayLike,
     features: ArrayLike,
     *,
-    feature_mode: int | None = None,
+    feature_mode: int | str | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Mean absolute correlation between the selected features.
@@ -34,7 +33,7 @@ def redundancy(
     features : array-like
         The selected features: indices without duplicates (flat C-order, or along
         ``feature_mode``), or a boolean mask of all features.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
     sample_weight : array-like of shape (n,), optional
         How much each sample counts.
@@ -65,11 +64,11 @@ def redundancy(
     >>> round(redundancy(X, [0, 2]), 6)
     0.0
     """
-    data = check_data(X)
+    data, feature_mode = check_samples(X, feature_mode)
     weights = SampleWeights.of(sample_weight)
     if weights is not None:
         data, weights = data[weights.check_length(len(data)).positive], weights.used
-    n_features, feature_mode = count_features(data.shape[1:], feature_mode)
+    n_features = count_features(data.shape[1:], feature_mode)
     kept = check_features("features", features, n_features)
     columns = _centred_columns(data, kept, feature_mode, weights)
     if len(columns) < 2:

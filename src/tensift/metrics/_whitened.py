@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift.metrics._checks import as_real_rows, check_data
-from tensift.metrics._features import check_features, count_features, kept_elements
+from tensift.metrics._checks import as_real_rows
+from tensift.metrics._features import check_features, check_samples, count_features, kept_elements
 from tensift.selection import whitened_components
 from tensift.sources import SampleWeights, kept_samples
 
@@ -26,7 +26,7 @@ class Likeness:
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
         The samples. At most 2048 evenly spaced ones are used.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features.
     sample_weight : array-like of shape (n,), optional
         How much each sample counts.
@@ -44,15 +44,15 @@ class Likeness:
     def __init__(
         self,
         X: ArrayLike,
-        feature_mode: int | None = None,
+        feature_mode: int | str | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> None:
-        data = check_data(X)
+        data, self.feature_mode = check_samples(X, feature_mode)
         weights = SampleWeights.of(sample_weight)
         if weights is not None:
             data, weights = data[weights.check_length(len(data)).positive], weights.used
         self._shape = data.shape[1:]
-        self.n_features, self.feature_mode = count_features(self._shape, feature_mode)
+        self.n_features = count_features(self._shape, self.feature_mode)
         self._is_complex = np.iscomplexobj(data)
         kept = kept_samples(data, weights)
         self.samples, self.shares = kept.rows, kept.shares

@@ -338,7 +338,8 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 estimates=list(zip(learned, known, strict=True)),
             )
             sums, number = source.reduce(measure, _added, title="restoring samples")
-        return ReconstructionCurve.of(wanted, sums, number, self.feature_shape_, self._deviations)
+        curve = ReconstructionCurve.of(wanted, sums, number, self.feature_shape_, self._deviations)
+        return replace(curve, names=self.names_)
 
 
 def _added(one: Any, other: Any) -> Any:

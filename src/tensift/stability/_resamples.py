@@ -14,6 +14,8 @@ from sklearn.base import clone
 
 from tensift._version import __version__
 from tensift.comparison import Method
+from tensift.labels import Labelled, Names
+from tensift.selection import TensorSelector
 from tensift.sources import SampleWeights
 from tensift.stpca import STPCASelector
 
@@ -37,6 +39,8 @@ class Resampling:
         The weights of the samples. If they have groups, whole groups are drawn.
     weighs : bool
         Whether fits get the weights. If not, only the groups count.
+    names : Names, optional
+        The names of the modes of a sample.
     """
 
     data: NDArray
@@ -57,6 +61,8 @@ class Resampling:
     def n_units(self) -> int:
         """The number of groups or, without groups, of samples."""
         return len(self.data) if self.groups is None else len(self.groups)
+
+    names: Names | None = None
 
     @property
     def size(self) -> int:
@@ -88,6 +94,11 @@ class Resampling:
         sum_of_resample = self.weights.values.sum() * self.size / self.n_units
         scaled: NDArray[np.float64] = own * (sum_of_resample / own.sum())
         return scaled
+
+    def fit(self, estimator: Any, samples: NDArray, **more: Any) -> Any:
+        """Fit an estimator on samples, with their names if it is one of ours."""
+        named = self.names is not None and isinstance(estimator, TensorSelector)
+        return estimator.fit(Labelled(samples, self.names) if named else samples, **more)
 
     def compute(self, resample: Resample) -> dict[str, Any]:
         """Compute one resample; `run_cells` calls this, also in other processes."""
@@ -126,7 +137,7 @@ class Resample:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                mask = selector.fit(samples, **more).get_support()
+                mask = resampling.fit(selector, samples, **more).get_support()
             except ValueError as error:
                 raise ValueError(f"{self.method.name} fails on resample {self.place}: {error}")  # noqa: B904
         said = [str(warning.message).split("\n")[0] for warning in caught]

@@ -19,7 +19,7 @@ from tensift._utils.pool import count_workers
 from tensift._utils.progress import progress_bar
 from tensift._utils.threads import one_library_thread
 from tensift.comparison import Method, Samples, is_random
-from tensift.labels import groups_of
+from tensift.labels import Names, groups_of, unlabelled
 from tensift.metrics import check_data, selection_stability
 from tensift.selection import TensorSelector
 from tensift.sources import SampleWeights, takes_weights
@@ -57,7 +57,8 @@ def stability_selection(
     estimator : TensorSelector, or any estimator with `fit` and `get_support`
         The selector. It is not changed.
     X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
-        At least four samples, without NaN or infinity.
+        At least four samples, without NaN or infinity. The result keeps the names of a dataset or
+        a DataArray of xarray.
     n_resamples : int, default=50
         The number of resamples, at least two. Half-samples need an even number.
     resampling : {"half", "bootstrap"}, default="half"
@@ -127,7 +128,8 @@ def stability_selection(
     Expect at most 12.5 false selections (an upper bound): features that half-samples keep no more
     often than the average feature.
     """
-    data = check_data(X)
+    labelled = unlabelled(X, getattr(estimator, "sample_dim", None)).in_one_unit()
+    data, names = check_data(labelled.samples), labelled.names
     if len(data) < _FEWEST_SAMPLES:
         raise ValueError(
             f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "
@@ -163,12 +165,12 @@ def stability_selection(
             # A number of features that the fit chooses is judged on groups it was not chosen on.
             if weights.groups is not None and has_fit_parameter(method.estimator, "groups"):
                 more["groups"] = weights.groups
-        fitted = method.seeded(int(random_state)).fit(data, **more)
+        drawn = Resampling(data, resampling, int(random_state), weights, weighs, names)
+        fitted = drawn.fit(method.seeded(int(random_state)), data, **more)
     shape = _shape_of_features(fitted, data)
 
-    drawn = Resampling(data, resampling, int(random_state), weights, weighs)
     method, scale = settle(fitted, method, drawn)
-    checksum = Samples(data, None, weights=weights).checksum()
+    checksum = Samples(data, None, weights=weights, names=names).checksum()
     resamples = [
         Resample(
             method,
@@ -202,6 +204,7 @@ def stability_selection(
         random_state=int(random_state),
         notes=(*_on_weights(method, weights, weighs), *_notes(results)),
         n_groups=None if weights is None or weights.groups is None else drawn.n_units,
+        names=_names_of_features(fitted, names, shape),
     )
 
 
@@ -259,6 +262,14 @@ def _shape_of_features(fitted: Any, data: NDArray) -> tuple[int, ...]:
         return tuple(fitted.scores_.shape)
     n_features = len(fitted.get_support())
     return data.shape[1:] if np.prod(data.shape[1:]) == n_features else (n_features,)
+
+
+def _names_of_features(fitted: Any, names: Names | None, shape: tuple[int, ...]) -> Names | None:
+    """Return the names of the features; None if the samples have none, or others."""
+    mode = fitted._mode_of_features() if isinstance(fitted, TensorSelector) else None
+    if names is not None and mode is not None:
+        names = names.only([mode])
+    return names if names is not None and names.shape == shape else None
 
 
 def _notes(results: list[dict[str, Any]]) -> tuple[str, ...]:

@@ -352,7 +352,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         kept = fitted[0]._kept_in_units(kept).to_numpy()
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
-        chosen = choose_orientation(tried, supports, kept, fitted[0]._mode_of_features())
+        mode, names = fitted[0]._mode_of_features(), fitted[0].names_
+        chosen = choose_orientation(tried, supports, kept, mode, names)
         best = fitted[chosen.chosen]
         parameters = self._get_param_names()
         self._forget_results()
