@@ -20,8 +20,9 @@ _BLOCK_SIZE = 2**22
 
 def check_data(X: ArrayLike) -> np.ndarray:
     """Return the data as an array of finite numbers, samples first; names are taken off."""
-    refuse_device_array(X, "this function")
-    data = as_array(in_memory(unlabelled(X).in_one_unit().samples))
+    found = unlabelled(X).in_one_unit()
+    refuse_device_array(found.samples, "this function")
+    data = as_array(in_memory(found.samples))
     if data.dtype.kind not in "biufc":
         raise ValueError(f"X must contain numbers; got an array of dtype {data.dtype}")
     if data.ndim < 2 or data.size == 0:
