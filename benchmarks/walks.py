@@ -74,7 +74,7 @@ def run(repeats):
     table.notes = [
         "once each, one after another, in an empty virtual environment that is made for the walk",
         "install: `pip install` of this checkout with its extra. Packages come from where pip is "
-        "set to look, so this is mostly the network and the disk",
+        "set to look, so this depends on the network",
         "import: all imports of the page, for the first time in the environment; the page also "
         "imports what it uses for drawing and comparing",
         "walk: read the file, select, write the report and name what was selected; command: the "

@@ -44,6 +44,7 @@ GALLERY = {  # what the pages say was found
         "$ tensift report pictures/ -k 20",
         "kept      20 of 64 features",
         "row=2,column=4",
+        "first     row ",
     ],
     "plot_wearables": ["as they are         4 of 5", "variance            2 of 5: chest"]
     + ["common scale        5 of 5", "chance              1.4 of 5"]
@@ -194,6 +195,19 @@ def test_pictures_are_drawn_and_shown():
 
 def test_the_gallery_is_complete():
     assert {path.stem for path in (DOCS / "gallery").glob("plot_*.py")} == set(GALLERY)
+
+
+@pytest.mark.parametrize("name", ["plot_mne", "plot_bands", "plot_wearables", "plot_images"])
+def test_walks_are_short(name):
+    """From a file to a report in five statements, then one command; benchmarks/walks.py times them."""
+    page = (DOCS / "gallery" / f"{name}.py").read_text()
+    _, walk, command, *_ = page.split("\n# %%\n")
+    assert "write_report(" in walk
+    assert len(ast.parse(walk).body) <= 5
+    (line,) = re.findall(r'^command = "(.*)"$', command, flags=re.MULTILINE)
+    arguments = shlex.split(line)
+    parsed = _make_parser(arguments).parse_args(arguments)
+    assert arguments[0] == "report" or parsed.report
 
 
 @pytest.mark.parametrize(
