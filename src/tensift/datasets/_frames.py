@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -175,8 +176,11 @@ def from_long_frame(
 
 def _names_of_columns(frame: Any) -> list[Any]:
     if not is_frame(frame):
+        read = (
+            ": read files with pandas.read_csv first" if isinstance(frame, str | PathLike) else ""
+        )
         raise TypeError(
-            f"frame must be a DataFrame of pandas or polars; got a {type(frame).__name__}"
+            f"frame must be a DataFrame of pandas or polars; got a {type(frame).__name__}{read}"
         )
     return list(frame.columns)
 
