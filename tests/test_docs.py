@@ -199,7 +199,7 @@ def test_the_gallery_is_complete():
 
 @pytest.mark.parametrize("name", ["plot_mne", "plot_bands", "plot_wearables", "plot_images"])
 def test_walks_are_short(name):
-    """From a file to a report in five statements, then one command; benchmarks/walks.py times them."""
+    """Five statements, then one command, in the order that benchmarks/walks.py relies on."""
     page = (DOCS / "gallery" / f"{name}.py").read_text()
     _, walk, command, *_ = page.split("\n# %%\n")
     assert "write_report(" in walk

@@ -65,7 +65,7 @@ class MomentsInPasses(Moments):
         self._verbose, self._n_jobs = verbose, n_jobs
         self.subsample = subsample
         first = self._collect(blocks[0], subsample)
-        self.count, self.peak = first.count, first.peak
+        self.count, self.total, self.peak = first.count, first.total, first.peak
         self.mean, self._squares = first.mean, first._squares
         self._cached: tuple[slice, GramTensor] | None = (blocks[0], first.gram())
 

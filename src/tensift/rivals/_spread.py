@@ -5,31 +5,55 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift._utils.stacks import squared_modulus
+from tensift.labels import groups_of
 from tensift.moments import check_magnitude, largest_modulus
 from tensift.selection import TensorSelector
+from tensift.sources import SampleWeights
 
-__all__ = ["spread_of_columns", "spread_of_elements"]
+__all__ = ["spread_of_columns", "spread_of_elements", "with_roots"]
 
 _ROUNDING = 1e-13  # columns that vary by less, as a share of their largest value, are constant
 
 
-def spread_of_columns(rows: NDArray) -> NDArray[np.float64]:
+def with_roots(samples: NDArray, weights: SampleWeights | None) -> NDArray:
+    """Return floating samples minus their mean, multiplied by the roots of their weights."""
+    if weights is None:
+        return samples - samples.mean(axis=0)
+    centred = samples - samples[0]  # sums of large equal parts would lose digits
+    centred = centred - np.average(centred, axis=0, weights=weights.values)
+    return centred * np.sqrt(weights.values).reshape(-1, *(1,) * (samples.ndim - 1))
+
+
+def spread_of_columns(rows: NDArray, weights: SampleWeights | None = None) -> NDArray[np.float64]:
     """Return the standard deviation of each column, 0 for columns that vary only by rounding."""
-    spread = rows.std(axis=0)
+    if weights is None:
+        spread = rows.std(axis=0)
+    else:
+        squares = squared_modulus(with_roots(rows, weights)).sum(axis=0)
+        spread = np.sqrt(squares / weights.values.sum())
     return np.where(spread > _ROUNDING * np.abs(rows).max(axis=0), spread, 0.0)
 
 
 def spread_of_elements(
-    selector: TensorSelector, X: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray]:
-    """Check samples, real or complex; return the spread of their elements, and the samples."""
-    samples = selector._validate_samples(X, reset=True)
+    selector: TensorSelector,
+    X: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> tuple[NDArray[np.float64], NDArray, SampleWeights | None]:
+    """Check samples, real or complex; return the spread of their elements, and the samples.
+
+    Samples of weight zero are left out. The weights of the others are returned too.
+    """
+    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+    samples = selector._validate_samples(X, reset=True, weights=weights)
+    weights = None if weights is None else weights.used
     check_magnitude(samples)
     peak = largest_modulus(samples)
     kind = complex if np.iscomplexobj(samples) else float
     rows = samples.reshape(len(samples), -1).astype(kind)
     # Scaled, because squares of tiny values would underflow to zero.
-    spread = peak * spread_of_columns(rows / (peak or 1))
+    spread = peak * spread_of_columns(rows / (peak or 1), weights)
     if not spread.any():
         raise ValueError("X is constant: no feature varies between samples, nothing to learn")
-    return spread.reshape(selector.feature_shape_), samples
+    return spread.reshape(selector.feature_shape_), samples, weights

@@ -51,6 +51,7 @@ from tensift.selection._keep_on_device import keep_on_device, put_back_on_device
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._replacing import ReplacingSelector
 from tensift.selection._rules import RULES, KeptUnderConstraints, Selection, select_features
+from tensift.sources import SampleWeights
 
 __all__ = ["TensorSelector"]
 
@@ -118,12 +119,20 @@ class TensorSelector(PicksChannels, ReplacingSelector):
         """Score the features of `X`."""
 
     def _validate_samples(
-        self, X: Any, *, reset: bool, min_samples: int = 2, scaled: bool = True
+        self,
+        X: Any,
+        *,
+        reset: bool,
+        min_samples: int = 2,
+        weights: SampleWeights | None = None,
+        scaled: bool = True,
     ) -> NDArray:
-        samples = super()._validate_samples(X, reset=reset, min_samples=min_samples, scaled=scaled)
+        samples = super()._validate_samples(
+            X, reset=reset, min_samples=min_samples, weights=weights, scaled=scaled
+        )
         self._mode_of_features()  # raise an error for an impossible feature_mode now, not later
         if reset:
-            self._keep_samples(samples)
+            self._keep_samples(samples, None if weights is None else weights.used)
         return samples
 
     def _mode_of_features(self) -> int | None:
@@ -148,7 +157,7 @@ class TensorSelector(PicksChannels, ReplacingSelector):
         """Store scores of elements as scores of features, and rank the features.
 
         `rows` are samples that show which features are alike: all, or some evenly spaced ones
-        (`tensift.sources.even_subsample`).
+        (`tensift.sources.kept_samples`, with weights if they have some).
         """
         mode = self._mode_of_features()
         self._set_feature_scores(pool_elements(scores, mode), [pool_elements(ties, mode)], rows)

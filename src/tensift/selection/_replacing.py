@@ -22,7 +22,6 @@ from tensift.selection._kept_sets import (
 from tensift.selection._limited_changes import limited_additions, room_for, substitutes
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._restoring import RestoringSelector
-from tensift.sources import even_subsample
 
 __all__ = ["Replacement", "Replacements", "ReplacingSelector"]
 
@@ -279,7 +278,7 @@ class ReplacingSelector(RestoringSelector):
     def _kept_set(self, features: Sequence[int]) -> KeptSet:
         """Return what the kept features are worth by the rule."""
         mode = self._fitted_mode()
-        rows = self._in_units(even_subsample(self._checked_samples(_WHO).held()))
+        rows = self._kept_in_units(self._checked_samples(_WHO).kept())
         kept: KeptSet
         if self.selection == "geometry":
             geometry = Geometry(rows, mode)

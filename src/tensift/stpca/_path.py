@@ -15,7 +15,7 @@ from tensift._utils.sklearn_compat import validate_parameter_constraints
 from tensift._utils.threads import blas_threads_for
 from tensift._version import __version__
 from tensift.algebra import make_transforms
-from tensift.labels import Names, SampleDims
+from tensift.labels import Names, SampleDims, groups_of
 from tensift.moments import GramTensor, Moments, Orientation, same_specification
 from tensift.solvers import (
     ExactSolver,
@@ -25,6 +25,7 @@ from tensift.solvers import (
     solver_from,
     warn_of_open_slices,
 )
+from tensift.sources import SampleWeights
 from tensift.stpca._path_checks import check_gram, checked_grid
 from tensift.stpca._penalties import absolute_penalties, check_fractions
 from tensift.stpca._selection_path import SelectionPath
@@ -53,6 +54,8 @@ def stpca_path(
     scale: str | None = "max",
     feature_shape: tuple[int, ...] | None = None,
     sample_dim: SampleDims = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -74,6 +77,8 @@ def stpca_path(
         ``penalty_units="relative"``, 0.001, 0.005, 0.02, 0.1 and 0.5.
     orientation, basis, feature_mode, score_by, scale, feature_shape, sample_dim, random_state
         As in `STPCASelector`.
+    sample_weight, groups : array-like of shape (n,), optional
+        How much each sample counts, and groups that count equally, as in `STPCASelector.fit`.
     penalty_units : {"absolute", "relative"}, default="absolute"
         Whether `lams` and `etas` are used as they are, or are fractions of their critical values,
         as in `STPCASelector`. The result has them as they are in the problem.
@@ -129,7 +134,9 @@ def stpca_path(
         for name, values in (("lams", lams), ("etas", etas))
     )
     check_fractions(penalty_units, {"lams": lams, "etas": etas})
-    executor, orient, n_samples = _take_in(selector, X)
+    executor, orient, n_samples = _take_in(
+        selector, X, SampleWeights.of(sample_weight, groups_of(X, groups))
+    )
     with blas_threads_for(executor.n_slices):
         lams, etas = absolute_penalties(penalty_units, {"lams": lams, "etas": etas}, executor)
     scoring = selector._scoring(orient, X if isinstance(X, GramTensor) else selector._moments)
@@ -174,11 +181,18 @@ def stpca_path(
     return path
 
 
-def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientation, int]:
+def _take_in(
+    selector: STPCASelector, X: Any, weights: SampleWeights | None
+) -> tuple[SliceExecutor, Orientation, float]:
     """Return an executor for the slices, the orientation, and the number of samples."""
     if not isinstance(X, Moments | GramTensor):
-        selector._take_in(X)
+        selector._take_in(X, weights=weights)
         return _executor(selector)
+    if weights is not None:
+        raise ValueError(
+            f"X is {type(X).__name__}, in which samples have their weights already; leave out "
+            "sample_weight and groups"
+        )
     given = selector.get_params(deep=False)
     defaults = {"orientation": 0, "basis": "identity", "feature_shape": None}
     for name, default in defaults.items():
@@ -210,10 +224,10 @@ def _names_of_features(selector: STPCASelector, mode: int | None) -> Names | Non
     return names if names is None or mode is None else names.only([mode])
 
 
-def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, int]:
+def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, float]:
     """Return an executor for the moments that a selector has, their orientation and count."""
     moments = selector._moments = selector._moments_in_units()
-    return executor_for(moments, selector.scale), moments.orientation, moments.count
+    return executor_for(moments, selector.scale), moments.orientation, moments.sample_size
 
 
 def _like(scores: Any, penalties: NDArray[np.float64]) -> Any:
