@@ -176,11 +176,10 @@ def from_long_frame(
 
 def _names_of_columns(frame: Any) -> list[Any]:
     if not is_frame(frame):
-        read = (
-            ": read files with pandas.read_csv first" if isinstance(frame, str | PathLike) else ""
-        )
+        is_path = isinstance(frame, str | PathLike)
         raise TypeError(
-            f"frame must be a DataFrame of pandas or polars; got a {type(frame).__name__}{read}"
+            f"frame must be a DataFrame of pandas or polars; got a {type(frame).__name__}"
+            + ("; read the file first, such as with pandas.read_csv" if is_path else "")
         )
     return list(frame.columns)
 
