@@ -12,6 +12,7 @@ from tensift._utils.pool import Pool
 from tensift._utils.stacks import squared_modulus
 from tensift.algebra import self_correlation
 from tensift.moments._moments import Moments, checked_peak
+from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation
 
 __all__ = [
@@ -31,6 +32,7 @@ class MomentsOfChunk:
 
     orientation: Orientation
     slices: slice | None = None
+    missing: bool = False  # whether NaN stands for a value that was not observed
 
     def __call__(self, chunk: NDArray) -> Moments:
         """Return the moments of a chunk."""
@@ -38,7 +40,8 @@ class MomentsOfChunk:
 
     def blank(self) -> Moments:
         """Return moments of no samples."""
-        return Moments(self.orientation, self.slices)
+        kind = ObservedMoments if self.missing else Moments
+        return kind(self.orientation, self.slices)
 
     def add(self, moments: Moments, chunk: NDArray, pool: Pool | None = None) -> Moments:
         """Check a chunk and add it to moments."""
@@ -91,10 +94,12 @@ def add_all(one: list[NDArray], other: list[NDArray]) -> list[NDArray]:
     return [a + b for a, b in zip(one, other, strict=True)]
 
 
-def checked_chunk(chunk: NDArray, feature_shape: tuple[int, ...]) -> NDArray:
+def checked_chunk(
+    chunk: NDArray, feature_shape: tuple[int, ...], *, missing: bool = False
+) -> NDArray:
     """Return a chunk in its tensor shape; raise `UnusableSample` if a value cannot be used."""
     samples = _in_shape(chunk, feature_shape)
-    checked_peak(samples, 0)
+    checked_peak(samples, 0, missing=missing)
     return samples
 
 

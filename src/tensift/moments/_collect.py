@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,7 @@ def collect_moments(
     *,
     feature_shape: tuple[int, ...] | None = None,
     sample_dim: SampleDims = None,
+    missing: str = "raise",
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -48,7 +49,7 @@ def collect_moments(
     X : array-like of shape (n, d_1, ..., d_m) or (n, d), or a source
         Samples in memory, a memory map, an HDF5 or Zarr array, an iterator over chunks of
         samples, or a Dask array.
-    orientation, basis, feature_shape, sample_dim, random_state
+    orientation, basis, feature_shape, sample_dim, missing, random_state
         As in `STPCASelector`. With ``basis="eigen"`` the samples are read twice.
     n_jobs : int or None, default=None
         The number of threads. The result does not depend on it.
@@ -82,9 +83,14 @@ def collect_moments(
     >>> folder.cleanup()
     """
     collector = _Collector(
-        orientation, basis, feature_shape, sample_dim, random_state, n_jobs, verbose
+        orientation, basis, feature_shape, sample_dim, missing, random_state, n_jobs, verbose
     )
     collector._validate_params()
+    if checkpoint is not None and missing == "allow":
+        raise ValueError(
+            "checkpoint cannot be used with missing='allow', whose sums it does not hold; leave "
+            "one of them out"
+        )
     if checkpoint is not None:
         source = _readable_here(X, collector)
         collector._take_in(source, PassCheckpoint(checkpoint, collector.fingerprint(source)))
@@ -114,6 +120,10 @@ def _readable_here(X: Any, collector: _Collector) -> ChunkedSource:
 class _Collector(OrientedEstimator):
     """An estimator that only collects moments."""
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **OrientedEstimator._parameter_constraints,
+        **OrientedEstimator._may_be_missing,
+    }
     _takes_device_arrays = True
 
     def __init__(
@@ -122,6 +132,7 @@ class _Collector(OrientedEstimator):
         basis: Any,
         feature_shape: tuple[int, ...] | None,
         sample_dim: SampleDims,
+        missing: str,
         random_state: int | np.random.RandomState | None,
         n_jobs: int | None,
         verbose: bool | int,
@@ -130,6 +141,7 @@ class _Collector(OrientedEstimator):
         self.basis = basis
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

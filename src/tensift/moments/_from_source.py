@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -108,8 +109,9 @@ def _moments_on_dask(
     a second pass picks them.
     """
     on_task = source.task_callback(_TITLE, verbose)
+    gathered = _gathered if measure.missing else DaskMoments
     if subsample is None:
-        return DaskMoments(source.reduction(measure, merged, _TITLE), on_task)
+        return gathered(source.reduction(measure, merged, _TITLE), on_task)
     from dask import delayed
 
     lengths = None if source.n_samples is None else source.array.chunks[0]
@@ -123,7 +125,7 @@ def _moments_on_dask(
         (root,) = keep_on_workers([root])
         (picked,) = gather_results([delayed(_picked_alone, pure=True)(root)])
         whole = delayed(_moments_alone, pure=True)(root)
-    moments = DaskMoments(whole)
+    moments = gathered(whole)
     if lengths is None:
         found_lengths = tuple(picked.get(k, 0) for k in range(source.array.numblocks[0]))
         rows = source.read_strided(*subsample.next_rows(moments.count), found_lengths)
@@ -131,6 +133,13 @@ def _moments_on_dask(
         rows = np.concatenate([picked[number] for number in sorted(picked)])
     subsample.add_rows(rows, moments.count)
     return moments
+
+
+def _gathered(whole: Any, on_task: Callable[[Any], None] | None = None) -> Moments:
+    """Fetch moments of samples with missing values, whose pairwise sums are needed together."""
+    (moments,) = gather_results([whole], on_task=on_task)
+    found: Moments = moments
+    return found
 
 
 # These are sent to workers. Tasks must not change their inputs, because Dask may run them again.

@@ -16,7 +16,7 @@ from tensift.moments._orientation import Orientation
 from tensift.moments._tensor import GramTensor
 from tensift.sources import EvenSubsample, UnusableSample
 
-__all__ = ["Moments", "checked_peak", "largest_modulus"]
+__all__ = ["Moments", "checked_peak", "largest_modulus", "largest_observed"]
 
 # Samples (in double precision) are centred in parts that fit into the cache of one core, and
 # multiplied in blocks that fit into the shared cache but have at least 2 q samples.
@@ -76,6 +76,7 @@ class Moments:
     """
 
     names: Names | None = None
+    before_filling: Any = None  # what was missing, if samples were filled first
 
     def __init__(self, orientation: Orientation, slices: slice | None = None) -> None:
         self.orientation = orientation
@@ -303,6 +304,16 @@ class Moments:
             return GramTensor(self._dense(), thin=False)
         return GramTensor(np.concatenate(self._columns, axis=2), thin=True)
 
+    @property
+    def missing(self) -> Any:
+        """What is missing (`MissingValues`); None if nothing may be."""
+        return None
+
+    @property
+    def widest(self) -> int:
+        """The largest number of features of a slice that are known."""
+        return self.orientation.size
+
     def spread(self) -> NDArray[np.float64]:
         """Return the standard deviation of every feature."""
         return np.sqrt(self._squares / self.count)
@@ -361,21 +372,32 @@ def _sums_of_squares(samples: NDArray) -> NDArray[np.float64]:
     return sums
 
 
-def checked_peak(samples: NDArray, first: int) -> float:
+def checked_peak(samples: NDArray, first: int, *, missing: bool = False) -> float:
     """Return the largest absolute value; raise `UnusableSample` for NaN, infinity or above 1e100.
 
-    `first` is the index of the first of these samples, for the error.
+    `first` is the index of the first of these samples, for the error. With `missing`, NaN stands
+    for a value that was not observed, and is left out.
     """
-    peak = largest_modulus(samples)
+    peak = largest_observed(samples) if missing else largest_modulus(samples)
     if peak <= _LARGEST:
         return peak
-    sizes = np.abs(samples.reshape(len(samples), -1)).max(axis=1)  # NaN if the sample has one
-    row = int(np.argmax(~(sizes <= _LARGEST)))
-    if np.isnan(samples[row]).any():
+    largest = np.fmax.reduce if missing else np.max  # the latter is NaN if the sample has one
+    sizes = largest(np.abs(samples.reshape(len(samples), -1)), axis=1)
+    row = int(np.argmax(sizes > _LARGEST if missing else ~(sizes <= _LARGEST)))
+    if np.isnan(samples[row]).any() and not missing:
         what = "NaN"
     else:
         what = "infinity" if np.isinf(sizes[row]) else _TOO_LARGE
     raise UnusableSample(first + row, what)
+
+
+def largest_observed(values: NDArray) -> float:
+    """Return the largest absolute value that is not NaN; 0 if there is none."""
+    peak = largest_modulus(values)
+    if not np.isnan(peak):
+        return peak
+    observed = values[~np.isnan(values)]
+    return largest_modulus(observed) if observed.size else 0.0
 
 
 def largest_modulus(values: NDArray) -> float:

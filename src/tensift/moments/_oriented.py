@@ -23,11 +23,14 @@ from tensift.moments._chunk_measures import (
     energies_of,
     energies_of_chunk,
 )
+from tensift.moments._conditional_means import conditional_means
 from tensift.moments._data_checks import check_magnitude, refuse_gradients
-from tensift.moments._device_moments import DeviceMoments, empty_moments, energies
+from tensift.moments._device_moments import DeviceMoments, energies
 from tensift.moments._from_source import moments_of_source
 from tensift.moments._in_passes import MomentsInPasses, passes_for
+from tensift.moments._missing import MissingValues, is_missing
 from tensift.moments._moments import Moments
+from tensift.moments._observed_moments import ObservedMoments, empty_moments, moments_like
 from tensift.moments._orientation import (
     Orientation,
     fits_bases,
@@ -151,6 +154,11 @@ class OrientedEstimator(TensorEstimator):
     def _compute(self, samples: NDArray | None) -> None:
         """Compute all results anew; `samples` are those of `fit` if they are in memory."""
         self._forget_results()
+        missing = self._moments.missing
+        if missing is not None:
+            missing.check()
+            missing.warn(self.names_)
+            self.missing_ = missing
         with blas_threads_for(self._moments.orientation.n_slices):
             self._solve(samples)
         if isinstance(self._moments, MomentsInPasses):
@@ -207,11 +215,18 @@ class OrientedEstimator(TensorEstimator):
         if not self._is_borrowed:
             self._moments.names = self.names_
         self.n_samples_seen_ = self._moments.count
+        if samples is not None and not is_device_array(samples) and is_missing(samples).any():
+            return None  # only moments know what to do with gaps
         return samples
 
     def _moments_of_array(self, samples: Any) -> Moments:
         """Return the moments of samples in memory."""
         self._resolve_orientation()
+        given = samples
+        if self._mixes_gaps(samples):
+            MissingValues.in_rows(samples).check()
+            some = ~is_missing(samples).reshape(len(samples), -1).all(axis=1)
+            samples = conditional_means(samples[some])
         orientation = self._orient(real=not is_complex(samples), samples=samples)
         subsample = self._new_subsample()
         blocks = None
@@ -220,14 +235,31 @@ class OrientedEstimator(TensorEstimator):
                 orientation, len(samples), rereadable=True, in_memory=samples.nbytes
             )
         if blocks is None:
-            moments = self._updated(empty_moments(orientation, samples), samples)
+            blank = empty_moments(orientation, samples, missing=self._allows_missing)
+            moments = self._updated(blank, samples)
         else:
             rows = StoredSource(SlicingReader(samples))
-            moments = MomentsInPasses(rows, orientation, blocks, **self._reading_options())
+            moments = MomentsInPasses(
+                rows,
+                orientation,
+                blocks,
+                missing=self._allows_missing,
+                **self._reading_options(),
+            )
+        if samples is not given:
+            moments.before_filling = MissingValues.in_rows(given)
         if subsample is not None:
-            subsample.add(samples)
+            subsample.add(given)
         moments.subsample = subsample
         return moments
+
+    def _mixes_gaps(self, samples: Any) -> bool:
+        """Whether samples have missing values that the basis would mix with others."""
+        if not self._allows_missing or is_device_array(samples) or len(self.feature_shape_) == 1:
+            return False
+        bases = self.basis if isinstance(self.basis, list | tuple) else [self.basis]
+        plain = all(isinstance(one, str) and one == "identity" for one in bases)
+        return not plain and bool(is_missing(samples).any())
 
     def _moments_of_source(self, source: Source, checkpoint: PassCheckpoint | None) -> Moments:
         """Read samples that are not in memory: once, or twice for a data-driven basis."""
@@ -243,11 +275,16 @@ class OrientedEstimator(TensorEstimator):
             blocks = passes_for(orientation, source.n_samples, rereadable=source.rereadable)
             if blocks is not None:
                 return MomentsInPasses(
-                    source, orientation, blocks, subsample=subsample, **self._reading_options()
+                    source,
+                    orientation,
+                    blocks,
+                    subsample=subsample,
+                    missing=self._allows_missing,
+                    **self._reading_options(),
                 )
         return moments_of_source(
             source,
-            MomentsOfChunk(orientation),
+            MomentsOfChunk(orientation, missing=self._allows_missing),
             subsample=subsample,
             checkpoint=checkpoint,
             **self._reading_options(),
@@ -310,7 +347,8 @@ class OrientedEstimator(TensorEstimator):
         self._refuse_basis_of_all_samples()
         self._resolve_orientation()
         orientation = self._orient(real=not is_complex(samples), samples=samples)
-        self._moments = self._updated(empty_moments(orientation, samples), samples)
+        blank = empty_moments(orientation, samples, missing=self._allows_missing)
+        self._moments = self._updated(blank, samples)
         self._moments.subsample = subsample = self._new_subsample()
         if subsample is not None:
             subsample.add(samples)
@@ -319,7 +357,8 @@ class OrientedEstimator(TensorEstimator):
         self._learn_source(source)
         self._refuse_basis_of_all_samples()
         self._resolve_orientation()
-        measure = MomentsOfChunk(self._orient(real=np.dtype(source.dtype).kind != "c"))
+        orientation = self._orient(real=np.dtype(source.dtype).kind != "c")
+        measure = MomentsOfChunk(orientation, missing=self._allows_missing)
         subsample = self._new_subsample()
         return moments_of_source(source, measure, subsample=subsample, **self._reading_options())
 
@@ -339,11 +378,12 @@ class OrientedEstimator(TensorEstimator):
         moments = self._moments
         subsample = copy(moments.subsample) if self._needs_subsample() else None
         if self._is_borrowed:
-            moments = Moments(moments.orientation).merge(moments)
+            moments = moments_like(moments).merge(moments)
         source = self._source_of(X, fitted=True)
         if source is not None:
             self._check_source(source)
-            measure = MomentsOfChunk(moments.orientation)
+            missing = isinstance(moments, ObservedMoments)
+            measure = MomentsOfChunk(moments.orientation, missing=missing)
             more = moments_of_source(
                 source, measure, subsample=subsample, **self._reading_options()
             )

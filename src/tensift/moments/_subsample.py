@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ def take_in_subsample(estimator: TensorEstimator, X: Any, *, verbose: bool = Fal
             )
         estimator._learn_shape(X.orientation.feature_shape, X.names)
         return X.subsample.rows()
+    missing = estimator._allows_missing
     source = estimator._source_of(X)
     if source is None:
         samples = estimator._validate_samples(X, reset=True)
@@ -54,27 +56,28 @@ def take_in_subsample(estimator: TensorEstimator, X: Any, *, verbose: bool = Fal
         return even_subsample(samples)
     estimator._learn_source(source)
     subsample = EvenSubsample(estimator.feature_shape_)
-    _read(source, subsample, verbose)
+    _read(source, subsample, verbose, missing)
     if subsample.count < 2:
         raise ValueError(f"X has {subsample.count} sample; at least 2 are needed")
     return subsample.rows()
 
 
-def _read(source: Source, subsample: EvenSubsample, verbose: bool) -> None:
+def _read(source: Source, subsample: EvenSubsample, verbose: bool, missing: bool) -> None:
+    checked = partial(checked_chunk, feature_shape=subsample.feature_shape, missing=missing)
     if isinstance(source, DaskSource):
         lengths = source.array.chunks[0]
         if source.n_samples is None:
             lengths = copy(source.array).compute_chunk_sizes().chunks[0]
         rows = source.read_strided(*subsample.next_rows(sum(lengths)), lengths)
-        subsample.add_rows(checked_chunk(rows, subsample.feature_shape), sum(lengths))
+        subsample.add_rows(checked(rows), sum(lengths))
     elif isinstance(source, StoredSource) and _few_are_needed(source, subsample):
         rows = _strided_rows(source, subsample.next_rows(source.n_samples)[1])
-        subsample.add_rows(checked_chunk(rows, subsample.feature_shape), source.n_samples)
+        subsample.add_rows(checked(rows), source.n_samples)
     else:
         assert isinstance(source, ChunkedSource)
         for chunk in source.chunks_with_progress(0, "reading samples", verbose):
             with locate_errors(chunk):
-                checked_chunk(chunk.samples, subsample.feature_shape)
+                checked(chunk.samples)
             subsample.add(chunk.samples)
 
 

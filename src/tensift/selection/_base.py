@@ -151,6 +151,12 @@ class TensorSelector(ReplacingSelector):
         self.scores_ = scores
         self._scored_mode = self._mode_of_features()
         total, wanted = math.prod(scores.shape), self.n_features_to_select
+        never = self._never_observed()
+        if never is not None:
+            self.scores_ = scores = np.where(never.reshape(scores.shape), 0.0, scores)
+        observed = None
+        if rows is not None:
+            rows, observed = self._filled(rows)
         if rows is None and (self.selection != "top" or wanted == "auto"):
             raise ValueError(
                 f"selection={self.selection!r} with n_features_to_select={wanted!r} looks at "
@@ -166,6 +172,7 @@ class TensorSelector(ReplacingSelector):
             partial(self._checked_count, total),
             suggest=wanted == "auto",
             limits=self._limits(),
+            observed=observed,
         )
         self._keep_selection(selected)
 
@@ -176,6 +183,11 @@ class TensorSelector(ReplacingSelector):
         self.__dict__.pop("_limited", None)
         self._fitted_constraints = self.constraints
         self.order_ = selected.order
+        never = self._never_observed()
+        if never is not None:  # they come last, whatever the rule made of them
+            self.order_ = np.concatenate(
+                [self.order_[~never[self.order_]], np.sort(self.order_[never[self.order_]])]
+            )
         if selected.suggested is not None:
             self.suggested_count_ = selected.suggested
         if selected.curve is not None:
@@ -193,11 +205,15 @@ class TensorSelector(ReplacingSelector):
         """Resolve `constraints` against the features of the samples."""
         if self.constraints is None:
             return None
-        return self.constraints.resolve(*self._shape_and_names())
+        return self._resolved(self.constraints)
 
     def _fitted_limits(self) -> FeatureLimits | None:
         constraints = vars(self).get("_fitted_constraints")
-        return None if constraints is None else constraints.resolve(*self._shape_and_names())
+        return None if constraints is None else self._resolved(constraints)
+
+    def _resolved(self, constraints: Constraints) -> FeatureLimits | None:
+        limits, never = constraints.resolve(*self._shape_and_names()), self._never_observed()
+        return limits if limits is None or never is None else limits.without_unobserved(never)
 
     def _fitted_look_up(self) -> FeatureLimits | None:
         """Return the constraints of the fit, even if they restrict nothing."""
@@ -223,6 +239,15 @@ class TensorSelector(ReplacingSelector):
     def _checked_count(self, total: int, suggested: SuggestedCount | None) -> int:
         """Return how many features to select; warn if there are fewer."""
         wanted = self.n_features_to_select
+        never = self._never_observed()
+        if never is not None:
+            seen = total - int(np.count_nonzero(never))
+            if wanted != "auto" and wanted > seen:
+                warn_user(
+                    f"n_features_to_select={wanted} is more than the {seen} features that were "
+                    "ever observed; all of these are kept"
+                )
+                return self._count(total, suggested)
         if wanted != "auto" and wanted > total:
             warn_user(
                 f"n_features_to_select={wanted} is more than the {total} features there are; all "
@@ -232,6 +257,9 @@ class TensorSelector(ReplacingSelector):
 
     def _count(self, total: int, suggested: SuggestedCount | None) -> int:
         wanted = self.n_features_to_select
+        never = self._never_observed()
+        if never is not None:
+            total -= int(np.count_nonzero(never))
         if wanted == "auto":
             if suggested is None:
                 raise ValueError(
@@ -369,7 +397,14 @@ class TensorSelector(ReplacingSelector):
             mask, mode = self._get_support_mask(), self._fitted_mode()
             shape, rows = self.feature_shape_, len(source.sample_shape) == 1
             kept = source.map(
-                partial(select_in_chunk, feature_shape=shape, mask=mask, mode=mode, rows=rows)
+                partial(
+                    select_in_chunk,
+                    feature_shape=shape,
+                    mask=mask,
+                    mode=mode,
+                    rows=rows,
+                    missing=self._allows_missing,
+                )
             )
             self._refuse_tensor_frames(kept)
             return kept
@@ -426,7 +461,11 @@ class TensorSelector(ReplacingSelector):
                 *kept_shape,
                 *self.feature_shape_[mode + 1 :],
             )
-        samples: Any = check_finite_on_device(X) if is_device_array(X) else check_finite(X)
+        samples: Any
+        if is_device_array(X):
+            samples = check_finite_on_device(X)
+        else:
+            samples = check_finite(X, allow_nan=self._allows_missing)
         rows = samples.ndim == 2 and (mode is not None or self._rows_in)
         shape = tuple(samples.shape[1:])
         if shape not in (kept_shape, (math.prod(kept_shape),)):
@@ -488,9 +527,10 @@ def select_in_chunk(
     mask: NDArray[np.bool_],
     mode: int | None,
     rows: bool,
+    missing: bool,
 ) -> NDArray:
     """Return the selected features of a chunk of samples."""
-    samples = check_finite(chunk)
+    samples = check_finite(chunk, allow_nan=missing)
     return _select(samples.reshape(len(samples), *feature_shape), mask, mode, rows)
 
 

@@ -70,9 +70,9 @@ _DIRECTIONS = 50  # components that neighbours to be kept are found in
 _BLOCK = 512  # columns whose neighbours are compared together
 
 
-def standard_error(n_samples: int) -> float:
+def standard_error(n_samples: Any) -> Any:
     """The standard error of the agreement of a feature that is noise."""
-    return 1 / math.sqrt(2.5 * n_samples)
+    return 1 / np.sqrt(2.5 * np.maximum(n_samples, 1))
 
 
 def feature_agreement(samples: Any, feature_mode: int | None = None) -> NDArray[np.float64]:
@@ -122,10 +122,15 @@ class Geometry:
         Samples, real or complex, of any array library.
     feature_mode : int or None
         None: every element is a feature. An int: every index along that mode is one.
+    observed : ndarray of bool of the shape of `rows`, or None
+        Where the values of `rows` were observed; the others are estimates. Deviations are those of
+        observed values, and samples agree or not only where both were observed.
 
     Attributes
     ----------
     n_samples, n_features : int
+    n_observed : int or ndarray of shape (n_features,)
+        How many values of every feature were observed; for fibres, of an element on average.
     is_constant : bool
         Whether no feature varies by more than rounding.
     kept : ndarray of int
@@ -138,15 +143,24 @@ class Geometry:
         The centred and scaled values of the features that take part.
     """
 
-    def __init__(self, rows: Any, feature_mode: int | None) -> None:
+    def __init__(
+        self, rows: Any, feature_mode: int | None, observed: NDArray[np.bool_] | None = None
+    ) -> None:
         # Most products are small: with sixteen threads they take ten times as long as with one.
         with one_blas_thread():
-            self._look(rows, feature_mode)
+            self._look(rows, feature_mode, observed)
 
-    def _look(self, rows: Any, feature_mode: int | None) -> None:
+    def _look(
+        self, rows: Any, feature_mode: int | None, observed: NDArray[np.bool_] | None
+    ) -> None:
         raw = _fibres(rows, feature_mode)
         xp = namespace_of(raw)
         self.n_samples, self.n_features, _ = raw.shape
+        self.n_observed: Any = self.n_samples
+        if observed is not None:
+            observed = _fibres_of_flags(observed, feature_mode, raw.shape)
+            self.n_observed = observed.sum(axis=0).mean(axis=1)
+            raw = _with_observed_deviations(raw, observed)
         values = raw - xp.mean(raw, axis=0, keepdims=True)
         peak, largest = _largest(values), _largest(raw)
         self.is_constant = peak <= _ROUNDING[precision_of(values)] * largest
@@ -158,11 +172,12 @@ class Geometry:
         if self.kept.size < self.n_features:
             values = xp.take(values, indices_like(values, self.kept), axis=1)
             deviation = deviation[self.kept]
+            observed = None if observed is None else observed[:, self.kept]
         self.deviation = deviation
         self.agreement = np.zeros(self.n_features)
         self._components = self._products = None
         if self.kept.size:
-            components, agreement = _look_at(values, deviation)
+            components, agreement = _look_at(values, deviation, observed)
             self.agreement[self.kept] = agreement
             self._components = components.of_all()
             root = np.sqrt(deviation)
@@ -209,7 +224,17 @@ class Geometry:
     @property
     def n_structured(self) -> int:
         """The number of features on which neighbours agree more than on noise, by two errors."""
-        return int(np.count_nonzero(self.agreement > 2 * standard_error(self.n_samples)))
+        return int(np.count_nonzero(self.agreement > 2 * self.standard_error))
+
+    @property
+    def standard_error(self) -> Any:
+        """The standard error of the agreement of a feature that is noise; one or one for each."""
+        return standard_error(self.n_observed)
+
+    @property
+    def is_structured(self) -> NDArray[np.bool_]:
+        """Which of the features that take part have more agreement than one standard error."""
+        return np.asarray((self.agreement > self.standard_error)[self.kept])
 
     def alignment(self, order: Any) -> Any:
         """How similar samples look in the first 1, 2, ... features of an order and in all of them.
@@ -266,7 +291,7 @@ class GeometryOrder:
         self._growth = geometry.overlaps.squares + self._kappa  # b_jj + 2 r_j + kappa
         self._total = self._square = xp.zeros_like(self._kappa)
         # Features with structure are free first, all others after them.
-        structured = agreement > standard_error(geometry.n_samples)
+        structured = geometry.is_structured
         self.tiers = np.where(structured, 0, 1)
         self._free = [indices_like(values, tier) for tier in (structured, np.ones_like(structured))]
         ends = [int(np.count_nonzero(structured)), len(structured)]
@@ -378,8 +403,29 @@ def _fibres(rows: Any, feature_mode: int | None) -> Any:
     return xp.reshape(moved, (n_samples, moved.shape[1], -1))
 
 
+def _fibres_of_flags(
+    observed: NDArray[np.bool_], feature_mode: int | None, shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Return where the values of `_fibres` were observed; parts of complex numbers both."""
+    n_samples, n_features, depth = shape
+    flags = observed if feature_mode is None else np.moveaxis(observed, feature_mode + 1, 1)
+    flags = flags.reshape(n_samples, n_features, -1)
+    return np.repeat(flags, depth // flags.shape[2], axis=2)
+
+
+def _with_observed_deviations(values: Any, observed: NDArray[np.bool_]) -> Any:
+    """Return values with the deviations of those that were observed: estimates vary less."""
+    number = np.maximum(observed.sum(axis=0), 1)
+    mean = np.where(observed, values, 0).sum(axis=0) / number
+    own = np.sqrt(np.sum(np.where(observed, values - mean, 0) ** 2, axis=0) / number)
+    centre = values.mean(axis=0)
+    whole = np.sqrt(np.mean((values - centre) ** 2, axis=0))
+    factor = np.divide(own, whole, out=np.ones_like(own), where=whole > 0)
+    return centre + (values - centre) * factor
+
+
 def _look_at(
-    values: Any, deviation: NDArray[np.float64]
+    values: Any, deviation: NDArray[np.float64], observed: NDArray[np.bool_] | None
 ) -> tuple[SampleComponents, NDArray[np.float64]]:
     """Return what gives the components of all features, and the agreement of every feature.
 
@@ -389,6 +435,7 @@ def _look_at(
     n_samples, n_features, depth = values.shape
     xp = namespace_of(values)
     flat = xp.reshape(values, (n_samples, n_features * depth))
+    flags = None if observed is None else observed.reshape(n_samples, -1)
     if n_features == 1:
         return SampleComponents(flat), np.ones(1)
     quarters = quarters_of(values, deviation)
@@ -400,16 +447,26 @@ def _look_at(
         graph = neighbour_graph(components.of(one, other))
         judged = [quarter for quarter in range(4) if quarter not in (one, other)]
         part = np.sort(np.concatenate([columns[quarter] for quarter in judged]))
-        agreement = agreement_of(xp.take(flat, indices_like(flat, part), axis=1), depth, graph)
+        columns_of_part = xp.take(flat, indices_like(flat, part), axis=1)
+        seen = None if flags is None else flags[:, part]
+        agreement = agreement_of(columns_of_part, depth, graph, seen)
         found[np.sort(np.concatenate([quarters[quarter] for quarter in judged]))] += agreement / 2
     return components, found
 
 
-def agreement_of(flat: Any, depth: int, graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
+def agreement_of(
+    flat: Any,
+    depth: int,
+    graph: scipy.sparse.csr_array,
+    observed: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
     """Return ``<X_j, W X_j> / <X_j, D X_j>``, with ``X_j`` centred by degree, on the host.
 
-    A feature has `depth` columns of `flat`, next to each other.
+    A feature has `depth` columns of `flat`, next to each other. If some values were not observed,
+    every column has the part of the graph that connects its observed values.
     """
+    if observed is not None:
+        return _agreement_of_observed(flat, depth, graph, observed)
     xp = namespace_of(flat)
     n_features = flat.shape[1] // depth
     weights = np.asarray(graph.sum(axis=1)).ravel()
@@ -428,6 +485,23 @@ def agreement_of(flat: Any, depth: int, graph: scipy.sparse.csr_array) -> NDArra
         for parts in (shared, own)
     )
     return np.divide(above, below, out=np.zeros(n_features), where=below > 0)
+
+
+def _agreement_of_observed(
+    flat: NDArray[Any], depth: int, graph: scipy.sparse.csr_array, observed: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    shared, own = [], []
+    for start in range(0, flat.shape[1], _BLOCK):
+        flags = observed[:, start : start + _BLOCK].astype(float)
+        block = np.where(flags > 0, flat[:, start : start + _BLOCK], 0)
+        degrees = (graph @ flags) * flags
+        weights = degrees.sum(axis=0)
+        offset = (degrees * block).sum(axis=0) ** 2 / np.where(weights > 0, weights, 1)
+        shared.append((block * (graph @ block)).sum(axis=0) - offset)
+        own.append((degrees * block**2).sum(axis=0) - offset)
+    above, below = (np.concatenate(parts).reshape(-1, depth).sum(axis=1) for parts in (shared, own))
+    least = 1e-12 * (flat**2).sum(axis=0).reshape(-1, depth).sum(axis=1)  # rounding
+    return np.divide(above, below, out=np.zeros(len(above)), where=below > least)
 
 
 def moved_or_same(like: Any, values: NDArray[Any]) -> Any:

@@ -48,6 +48,8 @@ class GeometrySelector(TensorSelector):
     sample_dim : hashable, list of these or None, default=None
         The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
         of a scene is a sample. None: the first.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed (see Notes).
     verbose : bool or int, default=False
         Show progress on standard error while files are read.
 
@@ -115,6 +117,7 @@ class GeometrySelector(TensorSelector):
             for name, constraint in TensorSelector._parameter_constraints.items()
             if name != "selection"
         },
+        **TensorSelector._may_be_missing,
         "sample_dim": "no_validation",
         "verbose": ["verbose"],
     }
@@ -129,6 +132,7 @@ class GeometrySelector(TensorSelector):
         feature_mode: int | str | None = None,
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        missing: str = "raise",
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -136,6 +140,7 @@ class GeometrySelector(TensorSelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.verbose = verbose
 
     @fit_context
@@ -154,11 +159,14 @@ class GeometrySelector(TensorSelector):
         -------
         self
         """
+        self.__dict__.pop("missing_", None)
         rows = take_in_subsample(self, X, verbose=bool(self.verbose))
         if self._samples_to_learn_from() is None:  # they came from a source or moments, as copies
             self._keep_rows(rows)
+        self._note_missing(rows)
+        rows, observed = self._filled(rows)
         mode = self._scored_mode = self._mode_of_features()
-        geometry = Geometry(rows, mode)
+        geometry = Geometry(rows, mode, observed)
         if geometry.is_constant:
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
         suggested, limits = None, self._limits()

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,8 @@ class LinearEstimate:
     noise : ndarray of shape (s,), optional
         The standard deviations with which known values will be measured; not negative. Without
         them, and where they are zero, known values are exact.
+    observed : ndarray of bool, shape (n, d), optional
+        Where `rows` were observed; the others are estimates, on which no error can be measured.
 
     Attributes
     ----------
@@ -105,10 +107,16 @@ class LinearEstimate:
     array([[1., 2., 3.]])
     """
 
-    def __init__(self, rows: Any, known: Any, noise: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        rows: Any,
+        known: Any,
+        noise: NDArray[np.float64] | None = None,
+        observed: NDArray[np.bool_] | None = None,
+    ) -> None:
         rows = widened(rows)
         xp = namespace_of(rows)
-        self._known = known
+        self._known, self._observed = known, observed
         self._n_samples, self.size = rows.shape
         self.mean = xp.mean(rows, axis=0)
         self._set_scale(rows)
@@ -127,6 +135,8 @@ class LinearEstimate:
             self._of_others = _with_noise(plain, columns, penalties + ridge, exact)
             self._of_known = _with_noise(plain, columns, np.maximum(penalties, least), exact)
         self._learn(rows, columns)
+        self._observed = None
+        self._gaps = _Gaps(plain, exact**2 * (self._n_samples - 1) + ridge)
 
     def of(self, values: Any, *, return_std: bool = False) -> Any:
         """Estimate all values ``(m, d)`` from the known ones ``(m, s)``.
@@ -135,7 +145,11 @@ class LinearEstimate:
         """
         values = widened(values)
         xp = namespace_of(values)
-        centred = self._centred(values)
+        centred, doubt = self._centred(values), None
+        if isinstance(values, np.ndarray) and np.isnan(values).any():
+            centred, doubt = self._gaps.filled(centred, self._weights if return_std else None)
+            means = xp.take(self.mean, self._known)
+            values = np.where(np.isnan(values), centred * self._unit + means, values)
         found = xp.matmul(centred, self._weights) * self._unit + self.mean
         if isinstance(found, np.ndarray):  # the standard has no assignment by index arrays
             found[:, self._known[self._is_exact]] = values[:, self._is_exact]
@@ -147,6 +161,11 @@ class LinearEstimate:
         if self._of_known is not self._of_others:
             of_known = xp.sqrt(1 + self._of_known.leverage(centred))[:, None] * self.deviation
             inflated = xp.where(self._is_known, of_known, inflated)
+        if doubt is not None:
+            inflated = np.sqrt(inflated**2 + doubt.of_all * self._unit**2)
+            inflated[:, self._known] = np.where(
+                doubt.of_known > 0, np.sqrt(doubt.of_known) * self._unit, inflated[:, self._known]
+            )
         return found, inflated
 
     @property
@@ -218,10 +237,11 @@ class LinearEstimate:
         for (start, stop), block in zip(
             _ranges(self._n_samples, self.size), self._blocks(rows), strict=True
         ):
-            weight, square = self._of_others.fit(block)
+            seen = None if self._observed is None else self._observed[:, start:stop]
+            weight, square = self._of_others.fit(block, seen)
             if self._of_known is not self._of_others:
                 is_known = self._is_known[start:stop]
-                weight_known, square_known = self._of_known.fit(block)
+                weight_known, square_known = self._of_known.fit(block, seen)
                 weight = xp.where(is_known, weight_known, weight)
                 square = xp.where(is_known, square_known, square)
             is_given = self._is_given[start:stop]
@@ -229,6 +249,53 @@ class LinearEstimate:
             deviation.append(xp.where(is_given, xp.zeros_like(square), xp.sqrt(square)))
         self._weights = xp.concat(weights, axis=1)
         self.deviation = xp.concat(deviation) * self._unit
+
+
+class _Doubt(NamedTuple):
+    """Variances that missing known values add, in squared units: of all values, and of theirs."""
+
+    of_all: NDArray[np.float64]
+    of_known: NDArray[np.float64]
+
+
+class _Gaps:
+    """Conditional means of known values that are missing in a new sample, given the others.
+
+    Estimates are linear, so what they make of these means is the conditional mean of all values.
+    """
+
+    def __init__(self, known: _SingularValues, penalties: NDArray[np.float64]) -> None:
+        self._known, self._penalties = known, penalties
+
+    def filled(self, centred: NDArray[Any], weights: Any) -> tuple[NDArray[Any], _Doubt | None]:
+        """Return centred values ``(m, s)`` without NaN; given weights, also the doubt."""
+        known = self._known
+        products = (adjoint(known.right) * known.squares) @ known.right
+        found, gaps = np.where(np.isnan(centred), 0, centred), np.isnan(centred)
+        doubt = None
+        if weights is not None:
+            doubt = _Doubt(np.zeros((len(found), weights.shape[1])), np.zeros(found.shape))
+        patterns, which = np.unique(gaps, axis=0, return_inverse=True)
+        for number, gap in enumerate(patterns):
+            if not gap.any():
+                continue
+            rows, seen = np.flatnonzero(which.ravel() == number), ~gap
+            inner = products[np.ix_(seen, seen)] + np.diag(self._penalties[seen])
+            across = np.linalg.solve(inner, products[np.ix_(seen, gap)])
+            found[np.ix_(rows, gap)] = found[np.ix_(rows, seen)] @ across
+            if doubt is not None:
+                left = products[np.ix_(gap, gap)] - products[np.ix_(gap, seen)] @ across
+                left /= known.n_samples - 1
+                part = np.asarray(weights)[gap]
+                doubt.of_all[rows] = np.maximum(
+                    np.sum(part.conj() * (left.T @ part), axis=0).real, 0
+                )
+                doubt.of_known[np.ix_(rows, gap)] = np.maximum(np.diagonal(left).real, 0)
+        return found, doubt
+
+    def to_numpy(self) -> _Gaps:
+        """Return the same with NumPy arrays."""
+        return _Gaps(self._known.to_numpy(), self._penalties)
 
 
 class _SingularValues:
@@ -286,8 +353,11 @@ class _Regression:
         if noise is not None:
             self._inflation = self._inflation + self._leverage_of_noise()
 
-    def fit(self, block: Any) -> tuple[Any, Any]:
-        """Return the weights ``(s, b)`` for columns ``(n, b)``, and their ``sigma_f^2``."""
+    def fit(self, block: Any, observed: NDArray[np.bool_] | None = None) -> tuple[Any, Any]:
+        """Return the weights ``(s, b)`` for columns ``(n, b)``, and their ``sigma_f^2``.
+
+        Errors are those of the `observed` values.
+        """
         known, xp = self._known, namespace_of(block)
         targets = xp.matmul(adjoint(known.left), block)
         weights = (known.values / (known.squares + self._ridge))[:, None] * targets
@@ -297,7 +367,11 @@ class _Regression:
         lost = (self._ridge / (known.squares + self._ridge))[:, None] * targets
         left = (block - xp.matmul(known.left, targets)) + xp.matmul(known.left, lost)
         errors = squared_modulus(left) / (self._spared**2 * self._inflation)[:, None]
-        variance = xp.mean(errors, axis=0)
+        if observed is None:
+            variance = xp.mean(errors, axis=0)
+        else:
+            number = np.maximum(observed.sum(axis=0), 1)
+            variance = np.where(observed, errors, 0).sum(axis=0) / number
         if self._noise is not None:
             of_noise = xp.matmul(self._noise**2, squared_modulus(weights))
             variance = variance + of_noise * xp.mean(1 / self._inflation)

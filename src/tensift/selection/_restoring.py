@@ -24,7 +24,14 @@ from tensift._utils.namespace import (
     refuse_device_array,
 )
 from tensift.labels import Labelled, Names, is_xarray, kept_values
-from tensift.moments import TensorEstimator, check_finite, check_finite_on_device
+from tensift.moments import (
+    MissingValues,
+    TensorEstimator,
+    check_finite,
+    check_finite_on_device,
+    is_missing,
+)
+from tensift.selection._gaps import WithoutGaps, without_gaps
 from tensift.selection._keep_on_device import selected_on_device
 from tensift.selection._linear_estimate import LinearEstimate
 from tensift.selection._reconstruction_curve import (
@@ -75,6 +82,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
     def _learn_shape(self, shape: tuple[int, ...], names: Names | None = None) -> None:
         super()._learn_shape(shape, names)
         self._samples = self._learned = None  # those of an earlier fit
+        self.__dict__.pop("_gapless", None)
 
     def _keep_samples(self, samples: Any) -> None:
         """Keep a copy of evenly spaced samples: the user may write to the array later."""
@@ -89,6 +97,36 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
     def _samples_to_learn_from(self) -> EvenSubsample | None:
         """Return the evenly spaced samples; None if there are none."""
         return vars(self).get("_samples")
+
+    def _note_missing(self, rows: Any) -> None:
+        """Store what is missing in the samples that are looked at, and warn of what is unknown."""
+        if is_device_array(rows) or not (self._allows_missing or is_missing(rows).any()):
+            return
+        self.missing_ = MissingValues.in_rows(rows)
+        self.missing_.check()
+        self.missing_.warn(self.names_)
+
+    def _never_observed(self) -> NDArray[np.bool_] | None:
+        """Return a flat mask of the features that were never observed; None if there are none."""
+        missing = vars(self).get("missing_")
+        if missing is None or not missing.n_never:
+            return None
+        never: NDArray[np.bool_] = missing.never_of(self._mode_of_features())
+        return never if never.any() else None
+
+    def _filled(self, rows: Any) -> WithoutGaps:
+        """Return samples with estimates in place of NaN; they are made once for the fitted ones."""
+        known = vars(self).get("_gapless")
+        if known is not None and known[0] is rows:
+            return known[1]
+        found = without_gaps(rows)
+        if found.observed is not None:
+            self._gapless = (rows, found)
+        return found
+
+    @abstractmethod
+    def _mode_of_features(self) -> int | None:
+        """Return `feature_mode` as a non-negative number, or None."""
 
     def _checked_samples(self, what_for: str) -> EvenSubsample:
         check_is_fitted(self)
@@ -119,7 +157,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
 
     def _estimate_from(self, count: int, noise: NDArray[np.float64] | None) -> LinearEstimate:
         """Learn an estimate from the first `count` features."""
-        samples = self._checked_samples("reconstruct").held()
+        samples, observed = self._filled(self._checked_samples("reconstruct").held())
         xp = namespace_of(samples)
         elements, kept_shape = self._elements_of(count)
         flat = xp.reshape(samples, (samples.shape[0], self.n_features_in_))
@@ -130,7 +168,9 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 noise = np.broadcast_to(noise.reshape(axes), kept_shape).reshape(-1)
         elif noise is not None:
             noise = np.full(math.prod(kept_shape), float(noise))
-        return LinearEstimate(flat, elements, noise)
+        if observed is not None:
+            observed = observed.reshape(len(observed), -1)
+        return LinearEstimate(flat, elements, noise, observed)
 
     def _elements_of(self, count: int) -> tuple[Any, tuple[int, ...]]:
         """Return the elements of the first `count` features, and their shape in a sample."""
@@ -225,12 +265,23 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             estimate = self._learned_estimate(checked)
             rows = len(source.sample_shape) == 1 and (mode is not None or self._rows_in)
             shape = self.feature_shape_
-            return _from_source(source, estimate, (-1,) if rows else shape, return_std=return_std)
+            return _from_source(
+                source,
+                estimate,
+                (-1,) if rows else shape,
+                return_std=return_std,
+                missing=self._allows_missing,
+            )
         if self._takes_device_arrays:
             check_same_kind(Z, self._fitted_kind(), type(self).__name__)
         else:
             refuse_device_array(Z, type(self).__name__)
-        values: Any = check_finite_on_device(Z, "Z") if is_device_array(Z) else check_finite(Z, "Z")
+        values: Any
+        if is_device_array(Z):
+            values = check_finite_on_device(Z, "Z")
+        else:
+            with self._hint_at_missing("Z"):
+                values = check_finite(Z, "Z", allow_nan=self._allows_missing)
         rows = values.ndim == 2 and (mode is not None or self._rows_in)
         _check_shape(tuple(values.shape[1:]), shapes)
         estimate = self._learned_estimate(checked)
@@ -317,10 +368,14 @@ def _added(one: Any, other: Any) -> Any:
 
 
 def estimates_of_chunk(
-    chunk: NDArray, estimate: LinearEstimate, shape: tuple[int, ...], return_std: bool
+    chunk: NDArray,
+    estimate: LinearEstimate,
+    shape: tuple[int, ...],
+    return_std: bool,
+    missing: bool,
 ) -> NDArray:
     """Return the estimates for a chunk of known values, and the deviations side by side."""
-    values = check_finite(chunk, "Z")
+    values = check_finite(chunk, "Z", allow_nan=missing)
     _check_real(np.iscomplexobj(values), estimate)
     values = values.reshape(len(values), -1)
     found = estimate.of(values, return_std=return_std)
@@ -330,11 +385,22 @@ def estimates_of_chunk(
 
 
 def _from_source(
-    source: Source, estimate: LinearEstimate, shape: tuple[int, ...], *, return_std: bool
+    source: Source,
+    estimate: LinearEstimate,
+    shape: tuple[int, ...],
+    *,
+    return_std: bool,
+    missing: bool,
 ) -> Any:
     """Estimate samples chunk by chunk; the source is read once."""
     found = source.map(
-        partial(estimates_of_chunk, estimate=estimate, shape=shape, return_std=return_std)
+        partial(
+            estimates_of_chunk,
+            estimate=estimate,
+            shape=shape,
+            return_std=return_std,
+            missing=missing,
+        )
     )
     if not return_std:
         return found

@@ -98,6 +98,7 @@ def select_features(
     *,
     suggest: bool,
     limits: FeatureLimits | None = None,
+    observed: NDArray[np.bool_] | None = None,
 ) -> Selection:
     """Order features by a rule.
 
@@ -118,11 +119,13 @@ def select_features(
         Whether to suggest a number of features.
     limits : FeatureLimits, optional
         The constraints.
+    observed : ndarray of bool, optional
+        Where `rows` were observed; the others are estimates.
     """
     geometry = suggested = None
     if rule == "geometry" or (suggest and rule == "top"):
         rows = rows if is_device_array(rows) else np.asarray(rows)
-        geometry = Geometry(rows, feature_mode)
+        geometry = Geometry(rows, feature_mode, observed)
     if suggest and geometry is None:
         suggested = count_by_reconstruction(rows, feature_mode, limits)
     elif suggest and geometry is not None:

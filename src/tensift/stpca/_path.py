@@ -53,6 +53,7 @@ def stpca_path(
     scale: str | None = "max",
     feature_shape: tuple[int, ...] | None = None,
     sample_dim: SampleDims = None,
+    missing: str = "raise",
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -72,7 +73,9 @@ def stpca_path(
     lams, etas : array-like of float, optional
         The grid, in any order. The default is the paper's grid, 0.01, 0.1, 1, 10 and 100, or, with
         ``penalty_units="relative"``, 0.001, 0.005, 0.02, 0.1 and 0.5.
-    orientation, basis, feature_mode, score_by, scale, feature_shape, sample_dim, random_state
+    orientation, basis, feature_mode, score_by, scale, feature_shape
+        As in `STPCASelector`.
+    sample_dim, missing, random_state
         As in `STPCASelector`.
     penalty_units : {"absolute", "relative"}, default="absolute"
         Whether `lams` and `etas` are used as they are, or are fractions of their critical values,
@@ -117,6 +120,7 @@ def stpca_path(
         scale=scale,
         feature_shape=feature_shape,
         sample_dim=sample_dim,
+        missing=missing,
         n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,
@@ -129,12 +133,12 @@ def stpca_path(
         for name, values in (("lams", lams), ("etas", etas))
     )
     check_fractions(penalty_units, {"lams": lams, "etas": etas})
-    executor, orient, n_samples = _take_in(selector, X)
+    executor, orient, many_samples = _take_in(selector, X)
     with blas_threads_for(executor.n_slices):
         lams, etas = absolute_penalties(penalty_units, {"lams": lams, "etas": etas}, executor)
     scoring = selector._scoring(orient, X if isinstance(X, GramTensor) else selector._moments)
     settings = solver_from(solver)
-    slice_solver = settings.resolve(many_samples=executor.size < n_samples)
+    slice_solver = settings.resolve(many_samples=many_samples)
     depends_on = (
         __version__,
         slice_solver,
@@ -173,12 +177,17 @@ def stpca_path(
     return path
 
 
-def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientation, int]:
-    """Return an executor for the slices, the orientation, and the number of samples."""
+def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientation, bool]:
+    """Return an executor for the slices, the orientation, and whether samples are many.
+
+    They are many if there are more than features in a slice.
+    """
     if not isinstance(X, Moments | GramTensor):
         selector._take_in(X)
         moments = selector._moments
-        return executor_for(moments, selector.scale), moments.orientation, moments.count
+        _check_missing(selector, moments)
+        many = moments.widest < moments.count
+        return executor_for(moments, selector.scale), moments.orientation, many
     given = selector.get_params(deep=False)
     defaults = {"orientation": 0, "basis": "identity", "feature_shape": None}
     for name, default in defaults.items():
@@ -190,14 +199,22 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientatio
     if isinstance(X, Moments):
         selector._moments = X
         selector._learn_shape(X.orientation.feature_shape, X.names)
-        return executor_for(X, selector.scale), X.orientation, X.count
+        _check_missing(selector, X)
+        return executor_for(X, selector.scale), X.orientation, X.widest < X.count
     check_gram(X)
     shape = (X.size, X.n_slices)
     selector._learn_shape(shape)
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
     # Thin factors have one column per sample. For dense matrices, assume many samples.
-    n_samples = X.array.shape[2] if X.thin else X.size + 1
-    return executor_for_gram(X), orientation, n_samples
+    many = X.array.shape[2] > X.size if X.thin else True
+    return executor_for_gram(X), orientation, many
+
+
+def _check_missing(selector: STPCASelector, moments: Moments) -> None:
+    """Raise an error if too little was observed, and warn of what is hardly known."""
+    if moments.missing is not None:
+        moments.missing.check()
+        moments.missing.warn(selector.names_)
 
 
 def _like(scores: Any, penalties: NDArray[np.float64]) -> Any:

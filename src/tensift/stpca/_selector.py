@@ -27,7 +27,7 @@ from tensift.moments import (
     sample_axes,
     take_in_subsample,
 )
-from tensift.selection import Constraints, TensorSelector
+from tensift.selection import Constraints, TensorSelector, without_gaps
 from tensift.solvers import (
     ExactSolver,
     PaperSolver,
@@ -115,6 +115,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     sample_dim : hashable, list of these or None, default=None
         The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
         of a scene is a sample. None: the first.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed (see Notes).
     n_jobs : int or None, default=None
         The number of threads over slices, -1 for as many as cores. The result does not depend on
         it. It has no effect on a device. A single slice is solved with the threads of BLAS instead,
@@ -203,6 +205,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorSelector._parameter_constraints,
         **OrientedEstimator._parameter_constraints,
+        **OrientedEstimator._may_be_missing,
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
         "eta": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
         "penalty_units": [StrOptions({"absolute", "relative"})],
@@ -238,6 +241,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         scale: str | None = "max",
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        missing: str = "raise",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = False,
@@ -256,6 +260,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.scale = scale
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -316,7 +321,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _fit_best_candidate(self, X: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
-        rows = to_numpy(take_in_subsample(clone(self), X))
+        rows = without_gaps(to_numpy(take_in_subsample(clone(self), X))).rows
         fitted = [self._fit_candidate(X, *candidate) for candidate in self._candidates(X)]
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
@@ -393,7 +398,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         moments, orientation = self._moments, self._moments.orientation
         executor = executor_for(moments, self.scale)
         settings = solver_from(self.solver)
-        solver = settings.resolve(many_samples=executor.size < moments.count)
+        solver = settings.resolve(many_samples=moments.widest < moments.count)
         scoring = self._scoring(orientation, moments)
         with explained_failure():
             solution = self._solve_slices(executor, solver)

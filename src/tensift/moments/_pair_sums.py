@@ -1,0 +1,168 @@
+"""Sums over the samples in which a feature, or two of them together, were observed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.stacks import adjoint, eigh, squared_modulus
+
+__all__ = ["FeatureSums", "PairSums", "nearest_semidefinite", "rarest"]
+
+
+class FeatureSums:
+    """How often every element was observed, its sum and squares relative to a reference."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.samples = 0
+        self.number = np.zeros(shape)
+        self.reference: NDArray[Any] = np.zeros(shape)
+        self.sum: NDArray[Any] = np.zeros(shape)
+        self.square = np.zeros(shape)
+
+    def add(self, samples: NDArray) -> None:
+        """Add samples with NaN where nothing was observed."""
+        observed = ~np.isnan(samples)
+        number = observed.sum(axis=0)
+        new = FeatureSums(samples.shape[1:])
+        new.samples, new.number = len(samples), number.astype(float)
+        values = np.where(observed, samples, 0).astype(
+            complex if np.iscomplexobj(samples) else float
+        )
+        new.reference = values.sum(axis=0) / np.maximum(number, 1)
+        left = np.where(observed, values - new.reference, 0)
+        new.sum, new.square = left.sum(axis=0), squared_modulus(left).sum(axis=0)
+        self.merge(new)
+
+    def merge(self, other: FeatureSums) -> None:
+        """Add the sums of other samples, which are not changed."""
+        self.reference = np.where(self.number == 0, other.reference, self.reference)
+        shift = other.reference - self.reference
+        self.square = (
+            self.square
+            + other.square
+            + 2 * (shift * np.conj(other.sum)).real
+            + squared_modulus(shift) * other.number
+        )
+        self.sum = self.sum + other.sum + shift * other.number
+        self.number = self.number + other.number
+        self.samples += other.samples
+
+    @property
+    def mean(self) -> NDArray[Any]:
+        """The mean of the observed values; zero where there are none."""
+        mean = self.reference + self.sum / np.maximum(self.number, 1)
+        return np.asarray(np.where(self.number > 0, mean, 0))
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """The variance of the observed values; zero where there are none."""
+        number = np.maximum(self.number, 1)
+        return np.maximum(self.square / number - squared_modulus(self.sum / number), 0)
+
+
+class PairSums:
+    """Pairwise sums within slices: how often, sums and products, relative to a reference.
+
+    With ``x_a`` a value of feature ``a`` less its reference, they are
+
+        number_ab = #{i: a and b observed}, sums_ab = sum_i x_ia, products_ab = sum_i x_ia x_ib^*
+
+    over the samples in which both were observed. The reference is near the mean, so that no large
+    sums are subtracted from each other.
+
+    Parameters
+    ----------
+    n_slices, size : int
+        The number of slices and of their features.
+    complex_values : bool
+        Whether values are complex.
+    """
+
+    def __init__(self, n_slices: int, size: int, *, complex_values: bool) -> None:
+        kind = complex if complex_values else float
+        self.reference = np.zeros((n_slices, size), kind)
+        self.number = np.zeros((n_slices, size, size))
+        self.sums = np.zeros((n_slices, size, size), kind)
+        self.products = np.zeros((n_slices, size, size), kind)
+
+    @classmethod
+    def of_complete(
+        cls, count: int, mean: NDArray, scatter: NDArray, present: NDArray[np.bool_]
+    ) -> PairSums:
+        """Return those of samples in which the features `present` ``(p, q)`` were observed."""
+        found = cls(*mean.shape, complex_values=np.iscomplexobj(scatter))
+        found.reference = np.where(present, mean, 0).astype(scatter.dtype)
+        found.number = count * (present[:, :, None] & present[:, None, :]).astype(float)
+        found.products = scatter.copy()
+        return found
+
+    def add(self, slices: NDArray) -> None:
+        """Add samples ``(p, q, n)`` with NaN where nothing was observed."""
+        observed = ~np.isnan(slices)
+        number = observed.sum(axis=2)
+        new = (number > 0) & (np.diagonal(self.number, axis1=1, axis2=2) == 0)
+        if new.any():
+            means = np.where(observed, slices, 0).sum(axis=2) / np.maximum(number, 1)
+            self.reference[new] = means[new]
+        values = np.where(observed, slices - self.reference[:, :, None], 0)
+        flags = observed.astype(float)
+        self.number += flags @ np.swapaxes(flags, 1, 2)
+        self.sums += values @ np.swapaxes(flags, 1, 2)
+        self.products += values @ adjoint(values)
+
+    def merge(self, other: PairSums) -> None:
+        """Add the sums of other samples, which are not changed."""
+        never = np.diagonal(self.number, axis1=1, axis2=2) == 0
+        self.reference = np.where(never, other.reference, self.reference)
+        sums, products = other.about(self.reference)
+        self.number = self.number + other.number
+        self.sums = self.sums + sums
+        self.products = self.products + products
+
+    def about(self, reference: NDArray) -> tuple[NDArray, NDArray]:
+        """Return `sums` and `products` for another reference."""
+        shift = (self.reference - reference)[:, :, None]
+        sums = self.sums + shift * self.number
+        products = self.products + shift * adjoint(self.sums) + self.sums * adjoint(shift)
+        return sums, products + shift * adjoint(shift) * self.number
+
+    def covariances(self, mean: NDArray) -> NDArray:
+        """Return the covariance of every pair over the samples that have both; else zero."""
+        _, products = self.about(mean)
+        return np.asarray(products / np.maximum(self.number, 1))
+
+
+def nearest_semidefinite(matrices: NDArray, is_whole: NDArray[np.bool_]) -> tuple[NDArray, float]:
+    """Set negative eigenvalues to zero; return the matrices, and the share of energy in these.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (p, q, q)
+        Hermitian matrices.
+    is_whole : ndarray of bool, shape (p,)
+        Matrices that are positive semidefinite already, and are left as they are.
+    """
+    if is_whole.all():
+        return matrices, 0.0
+    found = matrices.copy()
+    values, vectors = eigh((matrices[~is_whole] + adjoint(matrices[~is_whole])) / 2)
+    kept = np.maximum(values, 0)
+    found[~is_whole] = (vectors * kept[:, None, :]) @ adjoint(vectors)
+    # Hermitian to the last bit, as solvers expect.
+    found[~is_whole] = (found[~is_whole] + adjoint(found[~is_whole])) / 2
+    total = float(np.abs(values).sum()) + float(np.trace(found[is_whole].sum(axis=0)).real)
+    clipped = float((kept - values).sum())
+    return found, clipped / total if total > 0 else 0.0
+
+
+def rarest(number: NDArray, seen: NDArray[np.bool_]) -> tuple[int, tuple[int, int, int]] | None:
+    """Return how often the rarest pair of features that were seen was observed, and the pair."""
+    both = seen[:, :, None] & seen[:, None, :]
+    if not both.any():
+        return None
+    place = int(np.argmin(np.where(both, number, np.inf)))
+    at = tuple(int(i) for i in np.unravel_index(place, number.shape))
+    return int(number[at]), at  # type: ignore[return-value]
