@@ -124,7 +124,8 @@ class Geometry:
         None: every element is a feature. An int: every index along that mode is one.
     observed : ndarray of bool of the shape of `rows`, or None
         Where the values of `rows` were observed; the others are estimates. Deviations are those of
-        observed values, and samples agree or not only where both were observed.
+        observed values. Estimates vary less than these, and what they do not tell counts as
+        variation on which samples do not agree.
 
     Attributes
     ----------
@@ -157,10 +158,11 @@ class Geometry:
         xp = namespace_of(raw)
         self.n_samples, self.n_features, _ = raw.shape
         self.n_observed: Any = self.n_samples
+        told: NDArray[np.float64] = np.ones(self.n_features)
         if observed is not None:
             observed = _fibres_of_flags(observed, feature_mode, raw.shape)
             self.n_observed = observed.sum(axis=0).mean(axis=1)
-            raw = _with_observed_deviations(raw, observed)
+            raw, told = _with_observed_deviations(raw, observed)
         values = raw - xp.mean(raw, axis=0, keepdims=True)
         peak, largest = _largest(values), _largest(raw)
         self.is_constant = peak <= _ROUNDING[precision_of(values)] * largest
@@ -172,13 +174,12 @@ class Geometry:
         if self.kept.size < self.n_features:
             values = xp.take(values, indices_like(values, self.kept), axis=1)
             deviation = deviation[self.kept]
-            observed = None if observed is None else observed[:, self.kept]
         self.deviation = deviation
         self.agreement = np.zeros(self.n_features)
         self._components = self._products = None
         if self.kept.size:
-            components, agreement = _look_at(values, deviation, observed)
-            self.agreement[self.kept] = agreement
+            components, agreement = _look_at(values, deviation)
+            self.agreement[self.kept] = agreement * told[self.kept]
             self._components = components.of_all()
             root = np.sqrt(deviation)
             values /= moved_or_same(values, root[:, None])
@@ -413,19 +414,27 @@ def _fibres_of_flags(
     return np.repeat(flags, depth // flags.shape[2], axis=2)
 
 
-def _with_observed_deviations(values: Any, observed: NDArray[np.bool_]) -> Any:
-    """Return values with the deviations of those that were observed: estimates vary less."""
+def _with_observed_deviations(
+    values: NDArray[np.float64], observed: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return values with the deviations of those that were observed: estimates vary less.
+
+    Also return the share of the variance of each feature that its values have before that.
+    """
     number = np.maximum(observed.sum(axis=0), 1)
     mean = np.where(observed, values, 0).sum(axis=0) / number
     own = np.sqrt(np.sum(np.where(observed, values - mean, 0) ** 2, axis=0) / number)
     centre = values.mean(axis=0)
     whole = np.sqrt(np.mean((values - centre) ** 2, axis=0))
     factor = np.divide(own, whole, out=np.ones_like(own), where=whole > 0)
-    return centre + (values - centre) * factor
+    told = np.ones(values.shape[1])
+    energies = (own**2).sum(axis=1), (whole**2).sum(axis=1)
+    np.divide(energies[1], energies[0], out=told, where=energies[0] > 0)
+    return centre + (values - centre) * factor, np.minimum(told, 1)
 
 
 def _look_at(
-    values: Any, deviation: NDArray[np.float64], observed: NDArray[np.bool_] | None
+    values: Any, deviation: NDArray[np.float64]
 ) -> tuple[SampleComponents, NDArray[np.float64]]:
     """Return what gives the components of all features, and the agreement of every feature.
 
@@ -435,7 +444,6 @@ def _look_at(
     n_samples, n_features, depth = values.shape
     xp = namespace_of(values)
     flat = xp.reshape(values, (n_samples, n_features * depth))
-    flags = None if observed is None else observed.reshape(n_samples, -1)
     if n_features == 1:
         return SampleComponents(flat), np.ones(1)
     quarters = quarters_of(values, deviation)
@@ -447,26 +455,16 @@ def _look_at(
         graph = neighbour_graph(components.of(one, other))
         judged = [quarter for quarter in range(4) if quarter not in (one, other)]
         part = np.sort(np.concatenate([columns[quarter] for quarter in judged]))
-        columns_of_part = xp.take(flat, indices_like(flat, part), axis=1)
-        seen = None if flags is None else flags[:, part]
-        agreement = agreement_of(columns_of_part, depth, graph, seen)
+        agreement = agreement_of(xp.take(flat, indices_like(flat, part), axis=1), depth, graph)
         found[np.sort(np.concatenate([quarters[quarter] for quarter in judged]))] += agreement / 2
     return components, found
 
 
-def agreement_of(
-    flat: Any,
-    depth: int,
-    graph: scipy.sparse.csr_array,
-    observed: NDArray[np.bool_] | None = None,
-) -> NDArray[np.float64]:
+def agreement_of(flat: Any, depth: int, graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
     """Return ``<X_j, W X_j> / <X_j, D X_j>``, with ``X_j`` centred by degree, on the host.
 
-    A feature has `depth` columns of `flat`, next to each other. If some values were not observed,
-    every column has the part of the graph that connects its observed values.
+    A feature has `depth` columns of `flat`, next to each other.
     """
-    if observed is not None:
-        return _agreement_of_observed(flat, depth, graph, observed)
     xp = namespace_of(flat)
     n_features = flat.shape[1] // depth
     weights = np.asarray(graph.sum(axis=1)).ravel()
@@ -485,23 +483,6 @@ def agreement_of(
         for parts in (shared, own)
     )
     return np.divide(above, below, out=np.zeros(n_features), where=below > 0)
-
-
-def _agreement_of_observed(
-    flat: NDArray[Any], depth: int, graph: scipy.sparse.csr_array, observed: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    shared, own = [], []
-    for start in range(0, flat.shape[1], _BLOCK):
-        flags = observed[:, start : start + _BLOCK].astype(float)
-        block = np.where(flags > 0, flat[:, start : start + _BLOCK], 0)
-        degrees = (graph @ flags) * flags
-        weights = degrees.sum(axis=0)
-        offset = (degrees * block).sum(axis=0) ** 2 / np.where(weights > 0, weights, 1)
-        shared.append((block * (graph @ block)).sum(axis=0) - offset)
-        own.append((degrees * block**2).sum(axis=0) - offset)
-    above, below = (np.concatenate(parts).reshape(-1, depth).sum(axis=1) for parts in (shared, own))
-    least = 1e-12 * (flat**2).sum(axis=0).reshape(-1, depth).sum(axis=1)  # rounding
-    return np.divide(above, below, out=np.zeros(len(above)), where=below > least)
 
 
 def moved_or_same(like: Any, values: NDArray[Any]) -> Any:
