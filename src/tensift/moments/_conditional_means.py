@@ -32,6 +32,7 @@ __all__ = ["conditional_means"]
 _FACTORS = 30  # more cost more than they gain
 _SAMPLES_PER_FACTOR = 8
 _STEPS = 15
+_MOST_SAMPLES = 2048  # that factors are learned from, evenly spaced; and that are filled together
 _BLOCK_VALUES = 2**22  # of products of factors, together
 _LEAST_NOISE = 1e-8  # variance, as a share of the mean variance
 _ROUNDING = 1e-13  # deviation of a constant, as a share of its largest value
@@ -93,10 +94,14 @@ def _filled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     if not wanted.any():
         return found
     unit = float(np.abs(values[:, varies]).max())
-    estimates = _Factors(values[:, varies] / unit, observed[:, varies]).estimates()
+    values, seen = values[:, varies] / unit, observed[:, varies]
+    stride = -(-len(rows) // _MOST_SAMPLES)
+    factors = _Factors(values[::stride], seen[::stride])
     columns = np.flatnonzero(varies)
-    place = np.ix_(np.arange(len(rows)), columns)
-    found[place] = np.where(observed[place], rows[place], mean[columns] + unit * estimates)
+    for start in range(0, len(rows), _MOST_SAMPLES):
+        block = slice(start, start + _MOST_SAMPLES)
+        estimates = mean[columns] + unit * factors.estimates(values[block], seen[block])
+        found[block, columns] = np.where(seen[block], rows[block, columns], estimates)
     return found
 
 
@@ -115,9 +120,11 @@ class _Factors:
         for _ in range(_STEPS):
             self._step()
 
-    def estimates(self) -> NDArray[np.float64]:
-        """Return the conditional means of all values."""
-        means, _ = self._expected()
+    def estimates(
+        self, values: NDArray[np.float64], observed: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return the conditional means of all values of some samples."""
+        means, _ = self._expected(values, observed.astype(float))
         return np.asarray(means @ self._weights.T)
 
     def _start(self, count: int) -> NDArray[np.float64]:
@@ -128,21 +135,23 @@ class _Factors:
             energies, vectors = eigh((values.T @ values)[None])
             deviations = np.sqrt(np.maximum(energies[0, size - count :], 0) / n_samples)
             return np.asarray(vectors[0][:, size - count :] * deviations)
-        _, of_samples = eigh((values @ values.T)[None])
-        return np.asarray(values.T @ of_samples[0][:, n_samples - count :] / np.sqrt(n_samples))
+        found = eigh((values @ values.T)[None])
+        return np.asarray(values.T @ found[1][0][:, n_samples - count :] / np.sqrt(n_samples))
 
-    def _expected(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _expected(
+        self, values: NDArray[np.float64], observed: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the means ``(n, r)`` and the covariances ``(n, r, r)`` of the factors."""
         count = self._weights.shape[1]
         products = _squares(self._weights)
-        inner = (self._observed @ products).reshape(-1, count, count)
-        inner = np.linalg.inv(inner + self._noise * np.eye(count))
-        means = (inner @ (self._values @ self._weights)[:, :, None])[:, :, 0]
-        return means, self._noise * inner
+        inner = (observed @ products).reshape(-1, count, count)
+        inverse: NDArray[np.float64] = np.linalg.inv(inner + self._noise * np.eye(count))
+        means = (inverse @ (values @ self._weights)[:, :, None])[:, :, 0]
+        return means, self._noise * inverse
 
     def _step(self) -> None:
         """Improve factors and noise by one step of the EM algorithm."""
-        means, covariances = self._expected()
+        means, covariances = self._expected(self._values, self._observed)
         n_samples, count = means.shape
         second = (means[:, :, None] * means[:, None, :] + covariances).reshape(n_samples, -1)
         shared = (self._values.T @ means)[:, :, None]

@@ -25,9 +25,9 @@ class ObservedMoments(Moments):
     """Moments where NaN stands for a value that was not observed.
 
     Means and deviations are over the observed values. The covariance of two features of a slice is
-    that of the samples that have both. Such matrices need not be positive semidefinite, so their
-    negative eigenvalues are set to zero (`missing` says how much that was). The Gram tensor is
-    ``count`` times these covariances.
+    their correlation over the samples that have both, times their deviations. Such matrices need
+    not be positive semidefinite, so their negative eigenvalues are set to zero (`missing` says how
+    much that was). The Gram tensor is ``count`` times these covariances.
 
     All this is right if what is missing does not depend on the values (missing at random).
 
@@ -204,14 +204,10 @@ class ObservedMoments(Moments):
             pairs.merge(self._begun()[1])
             mean = self._to_slices(self.mean[None])[:, :, 0]
             number = pairs.number
-            own = np.diagonal(number, axis1=1, axis2=2)
-            seen = own > 0
-            most = own.max(axis=1)[:, None, None]
+            covariances, is_whole = pairs.covariances(mean)
             # Slices in which no sample has gaps are positive semidefinite as they are.
-            is_whole = (number == most) | (number == 0) & ~(seen[:, :, None] & seen[:, None, :])
-            gram, clipped = nearest_semidefinite(
-                self.count * pairs.covariances(mean), is_whole.all(axis=(1, 2))
-            )
+            gram, clipped = nearest_semidefinite(self.count * covariances, is_whole)
+            seen = np.diagonal(number, axis1=1, axis2=2) > 0
             rarity = rarest(number, seen)
             fewest, pair = None, None
             if rarity is not None:

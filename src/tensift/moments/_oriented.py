@@ -485,6 +485,10 @@ class OrientedEstimator(TensorEstimator):
             energy, missed = source.reduce(measure, add_all, title="reconstructing samples")
         else:
             samples = self._more_samples(X)
+            if not is_device_array(samples) and is_missing(samples).any():
+                raise ValueError(
+                    "X has missing values, whose energy is unknown; score samples without NaN"
+                )
             measured = energies if is_device_array(samples) else energies_of
             energy, missed = measured(orientation, mean, samples, operators)
         if energy == 0:

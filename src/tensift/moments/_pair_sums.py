@@ -68,7 +68,8 @@ class PairSums:
 
     With ``x_a`` a value of feature ``a`` less its reference, they are
 
-        number_ab = #{i: a and b observed}, sums_ab = sum_i x_ia, products_ab = sum_i x_ia x_ib^*
+        number_ab = #{i: a and b observed}, sums_ab = sum_i x_ia, squares_ab = sum_i |x_ia|^2,
+        products_ab = sum_i x_ia x_ib^*
 
     over the samples in which both were observed. The reference is near the mean, so that no large
     sums are subtracted from each other.
@@ -86,6 +87,7 @@ class PairSums:
         self.reference = np.zeros((n_slices, size), kind)
         self.number = np.zeros((n_slices, size, size))
         self.sums = np.zeros((n_slices, size, size), kind)
+        self.squares = np.zeros((n_slices, size, size))
         self.products = np.zeros((n_slices, size, size), kind)
 
     @classmethod
@@ -97,6 +99,8 @@ class PairSums:
         found.reference = np.where(present, mean, 0).astype(scatter.dtype)
         found.number = count * (present[:, :, None] & present[:, None, :]).astype(float)
         found.products = scatter.copy()
+        own = np.diagonal(scatter, axis1=1, axis2=2).real
+        found.squares = own[:, :, None] * present[:, None, :]
         return found
 
     def add(self, slices: NDArray) -> None:
@@ -111,28 +115,51 @@ class PairSums:
         flags = observed.astype(float)
         self.number += flags @ np.swapaxes(flags, 1, 2)
         self.sums += values @ np.swapaxes(flags, 1, 2)
+        self.squares += squared_modulus(values) @ np.swapaxes(flags, 1, 2)
         self.products += values @ adjoint(values)
 
     def merge(self, other: PairSums) -> None:
         """Add the sums of other samples, which are not changed."""
         never = np.diagonal(self.number, axis1=1, axis2=2) == 0
         self.reference = np.where(never, other.reference, self.reference)
-        sums, products = other.about(self.reference)
+        sums, squares, products = other.about(self.reference)
         self.number = self.number + other.number
         self.sums = self.sums + sums
+        self.squares = self.squares + squares
         self.products = self.products + products
 
-    def about(self, reference: NDArray) -> tuple[NDArray, NDArray]:
-        """Return `sums` and `products` for another reference."""
+    def about(self, reference: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Return `sums`, `squares` and `products` for another reference."""
         shift = (self.reference - reference)[:, :, None]
         sums = self.sums + shift * self.number
+        number = squared_modulus(shift) * self.number
+        squares = self.squares + 2 * (shift.conj() * self.sums).real + number
         products = self.products + shift * adjoint(self.sums) + self.sums * adjoint(shift)
-        return sums, products + shift * adjoint(shift) * self.number
+        return sums, squares, products + shift * adjoint(shift) * self.number
 
-    def covariances(self, mean: NDArray) -> NDArray:
-        """Return the covariance of every pair over the samples that have both; else zero."""
-        _, products = self.about(mean)
-        return np.asarray(products / np.maximum(self.number, 1))
+    def covariances(self, mean: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
+        """Return covariances ``(p, q, q)``, and the slices where all pairs have the same samples.
+
+        In the other slices a covariance is the correlation of two features over the samples that
+        have both, times their deviations over all observed values. For features that follow from
+        each other this is exact, while the covariance over these samples alone has the error of
+        their variances in it.
+        """
+        _, squares, products = self.about(mean)
+        own = np.diagonal(self.number, axis1=1, axis2=2)
+        seen = own > 0
+        both = seen[:, :, None] & seen[:, None, :]
+        is_whole = np.asarray(((self.number == own.max(axis=1)[:, None, None]) | ~both).all((1, 2)))
+        found = products / np.maximum(self.number, 1)
+        gappy = ~is_whole
+        variances = np.maximum(np.diagonal(squares, axis1=1, axis2=2) / np.maximum(own, 1), 0)
+        deviation = np.sqrt(variances)[gappy]
+        lengths = np.sqrt(np.maximum(squares[gappy], 0))
+        lengths = lengths * np.swapaxes(lengths, 1, 2)
+        correlation = np.zeros_like(found[gappy])
+        np.divide(products[gappy], lengths, out=correlation, where=lengths > 0)
+        found[gappy] = correlation * deviation[:, :, None] * deviation[:, None, :]
+        return found, is_whole
 
 
 def nearest_semidefinite(matrices: NDArray, is_whole: NDArray[np.bool_]) -> tuple[NDArray, float]:

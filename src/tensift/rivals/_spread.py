@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift.moments import check_magnitude, largest_modulus
+from tensift._utils.stacks import squared_modulus
+from tensift.moments import check_magnitude, is_missing, largest_modulus, largest_observed
 from tensift.selection import TensorSelector
 
 __all__ = ["spread_of_columns", "spread_of_elements"]
@@ -22,9 +23,15 @@ def spread_of_columns(rows: NDArray) -> NDArray[np.float64]:
 def spread_of_elements(
     selector: TensorSelector, X: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray]:
-    """Check samples, real or complex; return the spread of their elements, and the samples."""
+    """Check samples, real or complex; return the spread of their elements, and the samples.
+
+    The spread is that of observed values; samples have estimates where values are missing.
+    """
     samples = selector._validate_samples(X, reset=True)
     check_magnitude(samples)
+    selector._note_missing(samples)
+    if is_missing(samples).any():
+        return _spread_of_observed(selector, samples)
     peak = largest_modulus(samples)
     kind = complex if np.iscomplexobj(samples) else float
     rows = samples.reshape(len(samples), -1).astype(kind)
@@ -33,3 +40,19 @@ def spread_of_elements(
     if not spread.any():
         raise ValueError("X is constant: no feature varies between samples, nothing to learn")
     return spread.reshape(selector.feature_shape_), samples
+
+
+def _spread_of_observed(
+    selector: TensorSelector, samples: NDArray
+) -> tuple[NDArray[np.float64], NDArray]:
+    missing = is_missing(samples)
+    number = np.maximum(np.count_nonzero(~missing, axis=0), 1)
+    peak = largest_observed(samples) or 1.0
+    values = np.where(missing, 0, samples) / peak
+    mean = values.sum(axis=0) / number
+    left = squared_modulus(np.where(missing, 0, values - mean)).sum(axis=0)
+    spread = np.sqrt(left / number)
+    spread = peak * np.where(spread > _ROUNDING * np.abs(values).max(axis=0), spread, 0.0)
+    if not spread.any():
+        raise ValueError("X is constant: no feature varies between samples, nothing to learn")
+    return spread, selector._filled(samples).rows
