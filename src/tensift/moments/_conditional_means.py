@@ -145,7 +145,7 @@ class _Factors:
         count = self._weights.shape[1]
         products = _squares(self._weights)
         inner = (observed @ products).reshape(-1, count, count)
-        inverse: NDArray[np.float64] = np.linalg.inv(inner + self._noise * np.eye(count))
+        inverse = np.asarray(np.linalg.inv(inner + self._noise * np.eye(count)))
         means = (inverse @ (values @ self._weights)[:, :, None])[:, :, 0]
         return means, self._noise * inverse
 
