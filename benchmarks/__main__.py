@@ -15,6 +15,7 @@ BENCHMARKS = {
     "fit": "our fit against a plain transcription of the authors' algorithm",
     "rivals": "our fit against sparse PCA and the Laplacian score",
     "geometry": "selection by geometry against the Laplacian score",
+    "penalties": "automatic penalties against one solve",
     "sensors": "reconstruction from few sensors against PySensors (minutes; only when named)",
     "memory": "peak memory against the number of samples",
     "growth": "time against samples, features per slice and slices",

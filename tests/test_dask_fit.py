@@ -190,7 +190,7 @@ def test_xarray_over_dask():
     assert type(found._moments).__name__ == "DaskMoments"
     assert_same_fit(found, expected)
     kept = found.transform(lazy)
-    assert isinstance(kept, da.Array)
+    assert isinstance(kept.data, da.Array)
     assert_array_equal(kept, expected.transform(X))
     assert_same_fit(STPCASelector(5, **SMALL).fit(named), expected)
 

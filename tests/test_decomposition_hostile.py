@@ -284,7 +284,8 @@ PARAMETERS = {
         *(0, -1, 1.5, 1.0, 2.0, 0.0, -0.5, np.nan, np.inf, "all", [2]),
     ),
     **values("orientation", "orientation=.* is not a mode of .* with 2 mode.*from 0 to 1", 2, -3),
-    **values("orientation", "'orientation' .* Got", 1.0, "row", None),
+    **values("orientation", "'orientation' .* Got", 1.0, None),
+    **values("orientation", "orientation='row' must be a number from 0", "row"),
     **values("random_state", "'random_state' .* Got", "x", -1),
 }
 OF_TENSOR_PCA = {
@@ -328,7 +329,7 @@ OF_SELECTION = {
         *(0, -1, 1.5, 1.0, np.nan, "all", None),
     ),
     **values("feature_mode", "feature_mode=.* is not a mode of .* 2 mode.*from 0 to 1", 2, -3),
-    **values("feature_mode", "'feature_mode' .* Got '0'", "0"),
+    **values("feature_mode", "feature_mode='0' must be a number from 0", "0"),
     "inside": ({"estimator": TensorPCA(0)}, "'n_components' parameter of TensorPCA .* Got 0"),
 }
 WRONG = {

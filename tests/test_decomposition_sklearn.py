@@ -57,6 +57,7 @@ y = np.repeat([0, 1], 20)
 def results(estimator):
     """All fitted arrays and numbers by name."""
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    assert fitted.pop("names_") is None  # these samples have no names
     return {
         **fitted,
         "components_": estimator.components_,

@@ -312,7 +312,7 @@ def test_names_that_do_not_fit_are_one_clear_line(field):
         selector.inverse_transform(field.isel(x=0))
     with pytest.raises(ValueError, match="sample_dim='time' names a dimension, but X has no names"):
         GeometrySelector(2, sample_dim="time").fit(field.values)
-    with pytest.raises(ValueError, match="feature_mode='channel' is the name of a mode"):
+    with pytest.raises(ValueError, match="feature_mode='channel' must be a number from 0"):
         GeometrySelector(2, feature_mode="channel").fit(field.values)
 
 

@@ -167,7 +167,7 @@ def test_settings_of_the_solver_are_parameters():
     twin = clone(selector)
     assert twin.solver is not selector.solver
     assert twin.solver.get_params() == selector.solver.get_params()
-    assert len(selector.get_params(deep=False)) <= 16
+    assert len(selector.get_params(deep=False)) <= 18
 
 
 def test_set_params_changes_what_fit_does(X):

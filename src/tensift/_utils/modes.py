@@ -13,8 +13,8 @@ def resolve_mode(name: str, mode: Any, n_modes: int) -> int:
     """Turn a mode that may be negative into a non-negative one; `name` is for the error."""
     if isinstance(mode, str):
         raise ValueError(
-            f"{name}={mode!r} is the name of a mode, but the samples have no names; give a number "
-            f"from 0 to {n_modes - 1}, or pass an xarray.DataArray or a dataset with dims"
+            f"{name}={mode!r} must be a number from 0 to {n_modes - 1}, because the samples have "
+            "no names; to use names, pass an xarray.DataArray or a dataset with dims"
         )
     if mode not in range(-n_modes, n_modes):
         raise ValueError(

@@ -58,6 +58,8 @@ class SelectFromDecomposition(TensorSelector):
         As in `STPCASelector`.
     feature_shape_, n_features_in_
         As in `STPCASelector`.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     Examples
     --------

@@ -110,7 +110,7 @@ class SparseTensorPCA(TensorDecomposition):
     objective_path_ : ndarray of shape (p, steps), or (1, steps)
         The objective after every update of encoder and decoder in turn; NaN after the last one. It
         never rises.
-    mean_, scores_, order_, orientation_, feature_shape_, n_features_in_, n_samples_seen_
+    mean_, scores_, order_, orientation_, feature_shape_, n_features_in_, names_, n_samples_seen_
         As in `TensorPCA`.
 
     References

@@ -96,7 +96,7 @@ class TensorPCA(TensorDecomposition):
         The weight of every feature in the encoders.
     order_ : ndarray of int
         Flat row-major feature indices, best first.
-    orientation_, feature_shape_, n_features_in_, n_samples_seen_
+    orientation_, feature_shape_, n_features_in_, names_, n_samples_seen_
         As in `STPCASelector`.
 
     Notes

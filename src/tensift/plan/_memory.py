@@ -32,9 +32,9 @@ _PART_COPIES = {"none": 0.25, "real": 4.0, "dft": 8.0}
 # Arrays of the size of a block of operators that a solver has at the same time.
 _SOLVER_COPIES = {"paper": 12.0, "exact": 22.0}
 _THIN_COPIES = 32.0  # the same if they are factors
-# Arrays of full matrices of all slices while the critical penalties are computed. Larger slices
-# than these get bounds of them instead, which take less.
-_CRITICAL_COPIES, _CRITICAL_UP_TO = 14.2, 256
+# Arrays of full matrices of all slices while penalties are chosen: the inverse of Gram matrices,
+# and what it is made of. Eigenvectors are kept only if there are few.
+_CHOICE_COPIES = 4.0
 _DASK_RESIDENT = 60e6  # bytes of Dask itself in a worker
 _RESIDENT = 150e6  # bytes of the libraries, if the system does not report it
 
@@ -155,8 +155,8 @@ def _at_solve(job: Job, layout: Layout, passes: int, held: float) -> Memory:
     # Operators of the solution in progress, and of the best one while penalties are chosen.
     operators = dense * (2 if job.chooses_penalties and passes == 1 else 1)
     work = max(work, dense)  # operators of blocks are joined after the solver freed its work space
-    if job.chooses_penalties and job.q <= _CRITICAL_UP_TO:
-        work = max(work, _CRITICAL_COPIES * dense - operators)
+    if job.chooses_penalties and not job.stays_thin:
+        work = max(work, _CHOICE_COPIES * dense - operators)
     return Memory(_process(layout), data, work, grams + operators, "solve")
 
 

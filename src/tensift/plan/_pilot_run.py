@@ -23,9 +23,8 @@ __all__ = ["PilotRun", "SelectionRun"]
 Clock = Callable[[], float]
 Size = TypeVar("Size")
 
-# Features of a slice in the first run; later runs double them. Up to 256 features a fit computes
-# the critical penalties, above it bounds them; from 400 on the paper's solver may work with thin
-# factors. So larger slices are not judged by such small ones.
+# Features of a slice in the first run; later runs double them. From 400 on the paper's solver may
+# work with thin factors. So larger slices are not judged by such small ones.
 _FIRST_SIZE, _FIRST_LARGE_SIZE, _SMALL = 128, 400, 256
 _IN_PASSES = 64, 8  # features of a slice, and slices, in the run that counts passes
 _MORE_SLICES = 4  # factor between the slices of two runs
@@ -39,12 +38,11 @@ _ADDED = 2**21  # numbers that are added for timing
 _LARGEST_SHARE = 32  # a selection is first run with so many times fewer samples and features
 _SHORT = 0.3  # seconds; selections up to this long are run again to see their memory
 # Powers of the size by which times grow: least, usual, most. A step of a solver takes products and
-# decompositions of q x q matrices. Critical penalties concern some of the slices. A selection
-# takes products of n x d matrices, and n and d shrink together.
+# decompositions of q x q matrices. A selection takes products of n x d matrices, and n and d shrink
+# together.
 _GROWTH = {
     "product": (1.0, 1.5, 2.0),
     "solve": (2.0, 2.7, 3.0),
-    "critical": (0.0, 0.5, 1.0),
     "selection": (2.0, 2.5, 3.0),
 }
 _TINY = 1e-9  # seconds; the least time of anything
@@ -59,25 +57,16 @@ class PilotRun:
     def measure(self, seconds: float) -> dict[str, Any]:
         """Return fields of a `Pilot`, measured in about `seconds`."""
         STPCASelector().fit(np.random.default_rng(0).normal(size=(32, 4, 3)))  # load everything
-        q, kept = self.job.q, self.job.kept
+        q = self.job.q
         products: dict[float, float] = {}
         solves: dict[float, float] = {}
-        once: dict[float, float] = {}
         largest: dict[str, int] = {}
         for size, slices in climbed(self.sizes(), _work_of_slices, seconds, self.clock):
-            n_samples, on_moments, on_solving, on_choosing = self._fit_slices(size, slices)
+            n_samples, on_moments, on_solving = self._fit_slices(size, slices)
             products[size] = on_moments / (n_samples * slices)
-            solves[size] = (on_solving + (on_choosing if size < q else 0.0)) / slices
-            if size == q:
-                once[slices] = max(on_choosing, _TINY)
+            solves[size] = on_solving / slices
             largest = {"samples": n_samples, "slices": slices, "size": size}
         solve, *solve_range = grown(solves, q, _GROWTH["solve"])
-        if once:
-            choose, *choose_range = grown(once, kept, _GROWTH["critical"])
-            solve += choose / kept
-            solve_range = [
-                one + two / kept for one, two in zip(solve_range, choose_range, strict=True)
-            ]
         rounds, in_passes = self._in_passes()
         return {
             "transform": self._seconds_per_transform(),
@@ -114,37 +103,25 @@ class PilotRun:
             wanted = max(_ROWS_A_FEATURE * size, _VALUES // (size * slices))
         return min(n, wanted, self.samples.most(self.job))
 
-    def _fit_slices(self, size: int, slices: int) -> tuple[int, float, float, float]:
-        """Return the samples of a run, and seconds for moments, solving and critical penalties.
-
-        Solving takes longer for more slices. The critical penalties, with which the search for
-        penalties begins, belong to the slices with the largest; most others are soon ruled out.
-        """
+    def _fit_slices(self, size: int, slices: int) -> tuple[int, float, float]:
+        """Return the samples of a run, and seconds for moments and for solving."""
         X = self.samples.slices(self.job, self.n_samples(size, slices), size, slices)
         on_moments, moments = self._timed(lambda: collect_moments(X))
-        whole, found = self._timed(lambda: self._fit(moments, size * slices, len(X)))
-        choice = None if found is None else found.choice_.penalties
-        if found is None or choice is None:
-            cells = self.job.cells or 1
-            return len(X), on_moments, whole * cells / _side(cells) ** 2, 0.0
-        # Once more, with the penalties that were found: this is one of several solutions.
-        again = found.set_params(lam=choice.lam, eta=choice.eta)
-        one, _ = self._timed(lambda: again.fit(moments))
-        solving = min(whole, one * len(choice.tried))
-        return len(X), on_moments, solving, whole - solving
+        solving, _ = self._timed(lambda: self._fit(moments, size * slices, len(X)))
+        cells = self.job.cells or 1
+        return len(X), on_moments, solving * cells / _side(cells) ** 2
 
-    def _fit(self, X: Any, n_features: int, n_samples: int) -> STPCASelector | None:
+    def _fit(self, X: Any, n_features: int, n_samples: int) -> None:
         """Fit as the job does, but select by scores alone: selections are timed elsewhere."""
         job = self.job
         scale = n_samples / job.samples  # the Gram matrices of fewer samples are smaller
         if job.cells is not None:
             grid = scale * np.logspace(-2, 2, _side(job.cells))
             stpca_path(X, grid, grid, solver=job.solver)
-            return None
+            return
         lam, eta = (one if isinstance(one, str) else scale * one for one in (job.lam, job.eta))
         wanted = job.share_selected if job.share_selected < 1 else n_features
-        selector = STPCASelector(wanted, selection="top", lam=lam, eta=eta, solver=job.solver)
-        return selector.fit(X)
+        STPCASelector(wanted, selection="top", lam=lam, eta=eta, solver=job.solver).fit(X)
 
     def _in_passes(self) -> tuple[float, float]:
         """Return how often a fit in passes asks for a Gram matrix, and its seconds per slice.
@@ -313,7 +290,7 @@ def timed(work: Callable[[], Any], clock: Clock) -> tuple[float, Any]:
 
 def _work_of_slices(sizes: tuple[int, int]) -> float:
     size, slices = sizes
-    return size**3 * math.sqrt(slices)  # less than linear, see `_fit_slices`
+    return size**3 * slices
 
 
 def _side(cells: int) -> int:

@@ -23,9 +23,9 @@ class ChoiceDisplay:
     """What a selector tried and chose for parameters that are "auto".
 
     For penalties: the share of the common variance of features that operators explain, against the
-    fraction of the critical values; a line marks the target share. For orientations and bases: the
-    share of nearest neighbours that the selected features keep, and how far neighbours agree on
-    them.
+    fraction of bounds of the critical values; at the dark dot it is that of the solution, elsewhere
+    it is estimated. A line marks the target share. For orientations and bases: the share of nearest
+    neighbours that the selected features keep, and how far neighbours agree on them.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _draw_penalties(ax: Axes, choice: PenaltyChoice) -> None:
         color="0.25",
     )
     ax.set(xscale="log", ylim=(min(0, shares.min()), 1.1 * max(100, shares.max())))
-    ax.set_xlabel("penalties, as a fraction of the critical values")
+    ax.set_xlabel("penalties, as a fraction of bounds of the critical values")
     ax.set_ylabel("explained, less the penalties\n(% of the common variance)")
 
 

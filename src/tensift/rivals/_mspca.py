@@ -97,6 +97,8 @@ class MSPCA(VectorisedSelector):
         As in `STPCASelector`.
     n_features_in_, feature_shape_
         The number of elements of a sample, and its shape.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     See Also
     --------

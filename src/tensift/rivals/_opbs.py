@@ -49,6 +49,8 @@ class OPBSSelector(GreedySelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     See Also
     --------

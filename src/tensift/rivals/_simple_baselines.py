@@ -45,6 +45,8 @@ class AllFeatures(TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     Notes
     -----
@@ -171,6 +173,8 @@ class VarianceSelector(TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     Notes
     -----
@@ -270,6 +274,8 @@ class RandomSelector(TensorSelector):
         The shape of one sample.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
 
     Notes
     -----

@@ -89,6 +89,8 @@ class SPCAPSD(STPCASelector):
         Always 0, because flattened samples have one mode.
     n_features_in_ : int
         The number of elements of a sample.
+    names_ : tensift.labels.Names or None
+        What the modes of a sample are called, if the samples said so.
     n_samples_seen_ : int
         The number of samples fitted.
 

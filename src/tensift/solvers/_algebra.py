@@ -116,14 +116,6 @@ class Algebra:
         """``V diag(values) V^H``."""
         return (vectors * values[..., None, :]) @ self.adjoint(vectors)
 
-    def times(self, matrices: Array, columns: Array) -> Array:
-        """Every matrix times a vector."""
-        return (matrices @ columns[..., None])[..., 0]
-
-    def transposed_times(self, matrices: Array, columns: Array) -> Array:
-        """The transpose of every matrix times a vector."""
-        return self.times(matrices.mT, columns)
-
     def at_least(self, values: Array, least: float) -> Array:
         """The values, or `least` where they are smaller."""
         return self.xp.clip(values, min=least)
@@ -207,14 +199,6 @@ class HostAlgebra:
     def from_spectrum(self, vectors: Array, values: Array) -> Array:
         """``V diag(values) V^H``."""
         return (vectors * values[:, None, :]) @ stacks.adjoint(vectors)
-
-    def times(self, matrices: Array, columns: Array) -> Array:
-        """Every matrix times a vector."""
-        return np.einsum("pca,pa->pc", matrices, columns)
-
-    def transposed_times(self, matrices: Array, columns: Array) -> Array:
-        """The transpose of every matrix times a vector."""
-        return np.einsum("pca,pc->pa", matrices, columns)
 
     def descending(self, values: Array) -> Array:
         """Every row sorted, the largest value first."""

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from tensift.solvers._diagonal import DiagonalProblems
-from tensift.solvers._formulas import best_multiple, gradient_of_norms
+from tensift.solvers._formulas import best_multiple, best_sizes, gradient_of_norms
 
 __all__ = ["Start"]
 
 Array = Any  # of any namespace of the array API
 
-_ROUNDS = 5
-_DEAD = 1e-8  # column norms are not divided by less
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -43,27 +41,18 @@ class Start:
 
     @classmethod
     def of(cls, problems: DiagonalProblems) -> Start:
-        """The best operator that has the eigenvectors of ``S``.
-
-        Its eigenvalues ``a`` minimise ``sum t a^2 - (2 s - eta) a + lam sum_c n_c`` over
-        ``a >= 0``, with ``n_c^2 = sum_a |V_ca|^2 a^2``. This problem has only q unknowns; a few
-        rounds of reweighting come close to its minimum.
-        """
+        """The best operator that has the eigenvectors of ``S``."""
         algebra, vectors, lam = problems.algebra, problems.vectors, problems.lam
         xp = algebra.xp
-        curvature = 2 * (problems.values + problems.ridge)
-        squares = algebra.squared_modulus(vectors)
         pull = algebra.at_least(problems.pull, 0.0)
-        sizes = pull / algebra.at_least(curvature, _TINY)
-        for _ in range(_ROUNDS):
-            norms = xp.sqrt(algebra.times(squares, sizes**2))  # of the columns of V diag(a) V^H
-            weights = algebra.transposed_times(squares, 1 / algebra.at_least(norms, _DEAD))
-            sizes = pull / algebra.at_least(curvature + lam * weights, _TINY)
-        norms = xp.sqrt(algebra.times(squares, sizes**2))
-        quadratic = xp.sum(curvature * sizes**2, axis=1) / 2
-        linear = xp.sum(pull * sizes, axis=1) - lam[:, 0] * xp.sum(norms, axis=1)
-        multiple, _ = best_multiple(algebra, quadratic, linear)
-        sizes, norms = sizes * multiple[:, None], norms * multiple[:, None]
+        sizes, norms, multiple, _ = best_sizes(
+            algebra,
+            algebra.squared_modulus(vectors),
+            pull[:, :, None],
+            2 * (problems.values + problems.ridge)[:, :, None],
+            lam[:, :, None],
+        )
+        sizes, norms, multiple = sizes[:, :, 0], norms[:, :, 0], multiple[:, 0]
 
         operators = algebra.from_spectrum(vectors, sizes)
         gradient = gradient_of_norms(algebra, operators, norms, lam)

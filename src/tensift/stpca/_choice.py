@@ -27,7 +27,7 @@ class AutomaticChoice:
     >>> from tensift.datasets import load_digits
     >>> selector = STPCASelector(20).fit(load_digits().data)
     >>> str(selector.choice_).partition(",")[0]
-    'lam = 42.7 and eta = 89.1'
+    'lam = 49.1 and eta = 90.9'
     """
 
     penalties: PenaltyChoice | None = None

@@ -39,7 +39,7 @@ from tensift.solvers import (
 )
 from tensift.sources import EvenSubsample
 from tensift.stpca._auto_orientation import BASES, choose_orientation
-from tensift.stpca._auto_penalties import FIRST_FRACTION, choose_penalties
+from tensift.stpca._auto_penalties import choose_penalties
 from tensift.stpca._choice import AutomaticChoice
 from tensift.stpca._penalties import AUTO, check_fractions, given_penalties, is_auto
 from tensift.stpca._scoring import Scoring
@@ -321,15 +321,16 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _fit_best_candidate(self, X: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
+        candidates = self._candidates(X)
         rows = without_gaps(to_numpy(take_in_subsample(clone(self), X))).rows
-        fitted = [self._fit_candidate(X, *candidate) for candidate in self._candidates(X)]
+        fitted = [
+            clone(self).set_params(orientation=orientation, basis=basis).fit(X)
+            for orientation, basis in candidates
+        ]
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
         chosen = choose_orientation(tried, supports, rows, fitted[0]._mode_of_features())
         best = fitted[chosen.chosen]
-        if best.lam != self.lam:
-            # Fit again: candidates were compared at a fixed fraction of the critical penalties.
-            best.set_params(lam=self.lam, eta=self.eta, penalty_units=self.penalty_units).fit(X)
         parameters = self._get_param_names()
         self._forget_results()
         self.__dict__.update({k: v for k, v in vars(best).items() if k not in parameters})
@@ -367,17 +368,6 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         if is_auto(self.basis):
             bases = list(BASES) if len(shape) > 1 else ["identity"]
         return [(one, other) for one in orientations for other in bases]
-
-    def _fit_candidate(self, X: Any, orientation: int | str, basis: Any) -> Self:
-        """Return a copy of this selector, fitted with a given orientation and basis.
-
-        Automatic penalties are replaced by a fixed fraction of the critical values, which saves
-        the search for every candidate.
-        """
-        other = clone(self).set_params(orientation=orientation, basis=basis)
-        if is_auto(self.lam) and is_auto(self.eta):
-            other.set_params(lam=FIRST_FRACTION, eta=FIRST_FRACTION, penalty_units="relative")
-        return other.fit(X)
 
     def _resolve_orientation(self) -> None:
         if self._chooses_orientation():

@@ -28,14 +28,13 @@ from tensift.solvers import (
     Solution,
     bounds_of_critical,
     critical_penalties,
+    estimated_objectives,
     solve_path,
 )
 from tensift.stpca._shared_energy import energies_of
 from tensift.stpca._zero_score_order import NormsAtSmallerPenalties
 
 __all__ = ["LocalExecutor", "SliceExecutor", "executor_for", "executor_for_gram", "parts_in"]
-
-_SMALL = 256  # up to this q, computing the critical lam takes no longer than solving a slice
 
 
 class SliceExecutor(ABC):
@@ -63,9 +62,18 @@ class SliceExecutor(ABC):
     def bounds(self) -> CriticalPenalties:
         """Return the critical eta and an upper bound of the critical lam, which is quick."""
 
-    def critical_or_bounds(self) -> CriticalPenalties:
-        """Return the critical penalties, or if slices are large, their bounds."""
-        return self.critical() if self.size <= _SMALL else self.bounds()
+    @abstractmethod
+    def estimates(
+        self,
+        ridge: float,
+        lams: NDArray[np.float64],
+        etas: NDArray[np.float64],
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the sum of all objectives, for each pair of penalties, without solving.
+
+        See `tensift.solvers.estimated_objectives`.
+        """
 
     @abstractmethod
     def energies(self, n_samples: int) -> tuple[float, float]:
@@ -147,6 +155,16 @@ class LocalExecutor(SliceExecutor):
     def energies(self, n_samples: int) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""
         return energies_of(self.gram, n_samples)
+
+    def estimates(
+        self,
+        ridge: float,
+        lams: NDArray[np.float64],
+        etas: NDArray[np.float64],
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the sum of all objectives, for each pair of penalties, in threads."""
+        return estimated_objectives(self.gram, lams, etas, ridge, n_jobs)
 
     def solve(
         self,

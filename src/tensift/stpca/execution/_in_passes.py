@@ -22,6 +22,7 @@ from tensift.solvers import (
     bounds_of_critical,
     column_norms,
     critical_penalties,
+    estimated_objectives,
     solve_path,
 )
 from tensift.stpca._shared_energy import energies_of
@@ -80,6 +81,20 @@ class PassExecutor(SliceExecutor):
         found = [energies_of(gram, n_samples) for _, gram in self._moments.grams()]
         energy, shared = (self._factor**2 * sum(part) for part in zip(*found, strict=True))
         return energy, shared
+
+    def estimates(
+        self,
+        ridge: float,
+        lams: NDArray[np.float64],
+        etas: NDArray[np.float64],
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the sum of all objectives, for each pair of penalties: one pass per block."""
+        found = [
+            estimated_objectives(self._scaled(gram), lams, etas, ridge, n_jobs)
+            for _, gram in self._moments.grams()
+        ]
+        return np.sum(found, axis=0)
 
     def solve(
         self,

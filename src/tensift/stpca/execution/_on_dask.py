@@ -23,6 +23,7 @@ from tensift.solvers import (
     bounds_of_critical,
     column_norms,
     critical_penalties,
+    estimated_objectives,
     solve_row,
 )
 from tensift.sources import gather_results, in_processes
@@ -86,6 +87,17 @@ class DaskExecutor(SliceExecutor):
         found = gather_results(self._on_blocks(partial(energies_of, n_samples=n_samples)))
         energy, shared = (self._factor**2 * sum(part) for part in zip(*found, strict=True))
         return energy, shared
+
+    def estimates(
+        self,
+        ridge: float,
+        lams: NDArray[np.float64],
+        etas: NDArray[np.float64],
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the sum of all objectives, for each pair of penalties: one task per block."""
+        work = partial(estimates_of, lams=lams, etas=etas, ridge=ridge, factor=self._factor)
+        return np.sum(gather_results(self._on_blocks(work)), axis=0)
 
     def solve(
         self,
@@ -273,6 +285,18 @@ def solve_block(gram: GramTensor, **settings: Any) -> tuple[Solution, NDArray[np
 def operators_of_block(gram: GramTensor, **settings: Any) -> NDArray:
     """Return the operators of a block."""
     return _solved(gram, **settings).operators
+
+
+def estimates_of(
+    gram: GramTensor,
+    lams: NDArray[np.float64],
+    etas: NDArray[np.float64],
+    ridge: float,
+    factor: float,
+) -> NDArray[np.float64]:
+    """Return the estimated objectives of a block."""
+    with one_blas_thread():
+        return estimated_objectives(gram.scaled(factor), lams, etas, ridge)
 
 
 def varying_columns(gram: GramTensor) -> NDArray[np.bool_]:

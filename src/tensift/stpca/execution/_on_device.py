@@ -21,6 +21,7 @@ from tensift.solvers import (
     block_elements,
     bounds_of_critical,
     critical_penalties,
+    estimated_objectives,
     on_device,
     spectrum_of,
 )
@@ -72,6 +73,16 @@ class DeviceExecutor(SliceExecutor):
     def energies(self, n_samples: int) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""
         return energies_of(self.gram, n_samples)
+
+    def estimates(
+        self,
+        ridge: float,
+        lams: NDArray[np.float64],
+        etas: NDArray[np.float64],
+        n_jobs: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the sum of all objectives, for each pair of penalties."""
+        return estimated_objectives(self.gram, lams, etas, ridge)
 
     def solve(
         self,
