@@ -186,11 +186,10 @@ def test_reconstruct_takes_the_conditional_mean():
 
 
 def test_deviations_are_learned_where_values_were_observed():
-    X = factors(n=600, noise=0.3)
-    gappy = X.copy()
+    X = factors(n=2600, noise=0.3)
+    gappy, new = X[:600].copy(), X[600:]
     gappy[:, :, 2][np.random.default_rng(0).random((600, 5)) < 0.6] = np.nan
     fitted = GeometrySelector(5, missing="allow").fit(gappy)
-    new = factors(n=2600, noise=0.3)[600:]
     found, deviation = fitted.reconstruct(fitted.transform(new), return_std=True)
     free = ~fitted.get_support().reshape(5, 4)
     errors = ((found - new) / np.where(deviation > 0, deviation, 1))[:, free]

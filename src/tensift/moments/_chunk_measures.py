@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tensift._utils.pool import Pool
 from tensift._utils.stacks import squared_modulus
 from tensift.algebra import self_correlation
+from tensift.moments._missing import is_missing, refuse_mixed
 from tensift.moments._moments import Moments, checked_peak
 from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation
@@ -59,10 +60,12 @@ def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:
 
 
 def correlations_of_chunk(
-    chunk: NDArray, feature_shape: tuple[int, ...], modes: Sequence[int]
+    chunk: NDArray, feature_shape: tuple[int, ...], modes: Sequence[int], *, missing: bool = False
 ) -> list[NDArray]:
     """Return the uncentred self-correlations ``X_(k) X_(k)^T`` of some modes of a chunk."""
-    samples = checked_chunk(chunk, feature_shape)
+    samples = checked_chunk(chunk, feature_shape, missing=missing)
+    if missing and is_missing(samples).any():
+        refuse_mixed("eigen")
     samples = samples.astype(complex if np.iscomplexobj(samples) else float, copy=False)
     return [self_correlation(samples, mode + 1) for mode in modes]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from tensift._utils.warnings import warn_user
 from tensift.labels import Names
 
-__all__ = ["MISSING", "MissingValues", "hint_at_missing", "is_missing"]
+__all__ = ["MISSING", "MissingValues", "hint_at_missing", "is_missing", "refuse_mixed"]
 
 MISSING = ("raise", "allow")  # values of the parameter `missing`
 
@@ -143,6 +144,15 @@ def is_missing(values: NDArray) -> NDArray[np.bool_]:
     if values.dtype.kind not in "fc":
         return np.zeros(values.shape, dtype=bool)
     return np.isnan(values)
+
+
+def refuse_mixed(basis: str) -> NoReturn:
+    """Raise an error: values are missing in chunks, and a basis would mix them with others."""
+    raise ValueError(
+        f"X has missing values, which basis={basis!r} would mix with others, and is read in "
+        "chunks, so they cannot be estimated first; pass an array in memory, or use "
+        "basis='identity'"
+    )
 
 
 def hint_at_missing(estimator: object) -> str:

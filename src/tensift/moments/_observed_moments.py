@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import is_device_array
 from tensift._utils.pool import Pool
 from tensift.moments._device_moments import DeviceMoments
-from tensift.moments._missing import MissingValues, is_missing
+from tensift.moments._missing import MissingValues, is_missing, refuse_mixed
 from tensift.moments._moments import Moments, checked_peak
 from tensift.moments._orientation import Orientation
 from tensift.moments._pair_sums import FeatureSums, PairSums, nearest_semidefinite, rarest
@@ -97,12 +97,8 @@ class ObservedMoments(Moments):
         if not len(samples):
             return
         if not self._basis_keeps_elements:
-            names = [transform.name for transform in self.orientation.transforms]
-            raise ValueError(
-                f"X has missing values, which basis={names[0]!r} would mix with others, and is "
-                "read in chunks, so they cannot be estimated first; pass an array in memory, or "
-                "use basis='identity'"
-            )
+            mixing = (t.name for t in self.orientation.transforms if t.name != "identity")
+            refuse_mixed(next(mixing))
         features, pairs = self._begun()
         rows = max(1, _BLOCK_BYTES // (16 * samples[0].size))
         for start in range(0, len(samples), rows):

@@ -303,7 +303,12 @@ class OrientedEstimator(TensorEstimator):
         modes = [mode for mode in range(len(self.feature_shape_)) if mode != self.orientation_]
         found = None if checkpoint is None else checkpoint.correlations(modes)
         if found is None:
-            measure = partial(correlations_of_chunk, feature_shape=self.feature_shape_, modes=modes)
+            measure = partial(
+                correlations_of_chunk,
+                feature_shape=self.feature_shape_,
+                modes=modes,
+                missing=self._allows_missing,
+            )
             verbose = self._reading_options()["verbose"]
             found = source.reduce(measure, add_all, title="correlating modes", verbose=verbose)
             if checkpoint is not None:
