@@ -36,6 +36,7 @@ from tensift.cli._pages import comparison_page
 from tensift.cli._record import describe_input, versions
 from tensift.comparison import DEFAULT_SELECTORS, SelectorComparison, compare_selectors
 from tensift.datasets import TensorDataset
+from tensift.moments import MISSING
 from tensift.plotting import ComparisonDisplay, ModeNames
 
 __all__ = ["add_parser", "run"]
@@ -118,6 +119,11 @@ def _add_method_arguments(group: Any) -> None:
         )
     add_option(group, compare_selectors, "random_state", "--seed", type=int, metavar="N")
     add_option(group, compare_selectors, "fit_limit", type=non_negative, metavar="SECONDS")
+    add_option(
+        group, compare_selectors, "missing", choices=MISSING,
+        help="what NaN means: raise refuses it; allow takes it for a value that was not observed, "
+        "and gives all methods estimates in its place (default: raise)",
+    )  # fmt: skip
     add_option(group, compare_selectors, "n_jobs", "--jobs", type=jobs, metavar="N")
 
 
@@ -182,7 +188,7 @@ def _settings(
     """Everything needed to repeat the comparison, and to check that it is the same."""
     wanted = (
         "selectors", "n_features_to_select", "n_clusters", "n_neighbors", "n_resamples", "n_seeds",
-        "n_repeats", "random_state", "fit_limit",
+        "n_repeats", "random_state", "fit_limit", "missing",
     )  # fmt: skip
     parameters = {name: getattr(arguments, name) for name in wanted}
     parameters["feature_mode"] = feature_mode_of(arguments, dataset)

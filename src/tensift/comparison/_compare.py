@@ -20,6 +20,7 @@ from tensift.comparison._schedule import Schedule
 from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
 from tensift.metrics import check_data, count_features, encode_labels
+from tensift.moments import MISSING, MissingValues, conditional_means, is_missing
 from tensift.selection import (
     Constraints,
     TensorSelector,
@@ -46,6 +47,7 @@ def compare_selectors(
     random_state: int = 0,
     n_jobs: int = 1,
     fit_limit: float | None = None,
+    missing: str = "raise",
     store: str | os.PathLike[str] | None = None,
     verbose: bool = False,
     **settings: Any,
@@ -95,6 +97,11 @@ def compare_selectors(
         each.
     fit_limit : float, optional
         Stop a fit after this many seconds of processor time. Needs a POSIX system.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed. All methods then
+        see, and are judged on, samples with estimates in their place
+        (`tensift.moments.conditional_means`), since most of them cannot do without. Elements that
+        were never observed are constant.
     store : path, optional
         A file in which every fit is saved when it is done. A run that was stopped continues
         there, and a finished run is not computed again. A file that is not such a store is
@@ -140,7 +147,13 @@ def compare_selectors(
     # Imported here, so that importing compare_selectors does not load the rivals.
     from tensift.rivals import VarianceSelector
 
-    data = check_data(X)
+    if missing not in MISSING:
+        raise ValueError(f"missing must be one of {', '.join(MISSING)}; got {missing!r}")
+    data, lacks = check_data(X, allow_nan=missing == "allow", can_allow=True), None
+    if missing == "allow" and is_missing(data).any():
+        lacks = MissingValues.in_rows(data)
+        lacks.check()
+        data = conditional_means(data)
     if len(data) < 4:
         raise ValueError(f"X has {len(data)} sample(s); half-samples need at least 4")
     n_features, mode = count_features(data.shape[1:], feature_mode)
@@ -169,6 +182,8 @@ def compare_selectors(
         methods, CellStore(None if store is None else Path(store)), n_jobs=n_jobs, verbose=verbose
     )
     notes = [] if n_clusters is not None else _own_numbers_of_clusters(methods)
+    if lacks is not None:
+        notes.append(f"{lacks}; all methods see estimates in their place.")
     notes += _on_constraints(constraints, first, methods)
     held = held_constraints(first)
     costs = None if held is None else held.costs

@@ -16,6 +16,7 @@ __all__ = ["MISSING", "MissingValues", "hint_at_missing", "is_missing", "refuse_
 MISSING = ("raise", "allow")  # values of the parameter `missing`
 
 _FEW = 5  # observations that hardly tell a variance, or a covariance
+_ROUNDING = 1e-9  # share of energy that is a rounding error
 _NAMED = 3  # features that a warning names
 
 
@@ -128,8 +129,9 @@ class MissingValues:
     def __str__(self) -> str:
         text = f"{100 * self.share:.3g} % of the values are missing"
         if self.n_never:
-            text += f"; {self.n_never} of {self.observed.size} elements were never observed"
-        if self.clipped:
+            was = "were" if self.n_never > 1 else "was"
+            text += f"; {self.n_never} of {self.observed.size} elements {was} never observed"
+        if self.clipped > _ROUNDING:
             text += f"; {100 * self.clipped:.2g} % of the covariance energy was clipped"
         return text
 

@@ -9,6 +9,7 @@ from tensift.plotting._convergence import ConvergenceDisplay
 from tensift.plotting._energy import EnergyDisplay
 from tensift.plotting._evaluation import EvaluationDisplay
 from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, SCORE_MAP, require_matplotlib, tidy
+from tensift.plotting._missing import MissingDisplay
 from tensift.plotting._names import ModeNames
 from tensift.plotting._path import PathDisplay
 from tensift.plotting._plan import PlanDisplay
@@ -36,6 +37,7 @@ __all__ = [
     "ConvergenceDisplay",
     "EnergyDisplay",
     "EvaluationDisplay",
+    "MissingDisplay",
     "ModeNames",
     "PathDisplay",
     "PlanDisplay",

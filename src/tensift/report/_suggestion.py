@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tensift.datasets import TensorDataset
 from tensift.metrics import Judge
 from tensift.report._encoding import rounded
-from tensift.selection import SuggestedCount, TensorSelector, suggest_count
+from tensift.selection import SuggestedCount, TensorSelector, suggest_count, without_gaps
 from tensift.sources import even_subsample
 
 __all__ = ["Suggestion", "measures_of", "suggestion_of"]
@@ -83,6 +83,8 @@ def rows_looked_at(selector: TensorSelector | None, dataset: TensorDataset) -> N
     """Return the samples that the selector looked at, if it has kept them, or some of the data."""
     kept = getattr(getattr(selector, "_moments", None), "subsample", None)
     rows: NDArray[Any] = even_subsample(dataset.data) if kept is None else kept.rows()
+    if getattr(selector, "missing_", None) is not None:
+        rows = without_gaps(rows).rows
     if not np.isfinite(rows).all():
         raise ValueError("data must be finite; found NaN or infinity")
     return rows

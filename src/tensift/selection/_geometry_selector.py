@@ -75,6 +75,8 @@ class GeometrySelector(TensorSelector):
         The number of elements of a sample.
     names_ : tensift.labels.Names or None
         What the modes of a sample are called, if the samples said so.
+    missing_ : MissingValues
+        With ``missing="allow"``: what was missing in the samples that are looked at.
 
     See Also
     --------
@@ -86,6 +88,12 @@ class GeometrySelector(TensorSelector):
     A fit takes ``O(n^2 d + n d k)`` for ``n`` samples that are looked at, ``d`` elements and ``k``
     selected features. `tensift.sources.even_subsample` says which samples these are; they are the
     same for arrays, files, iterators, Dask arrays and moments. Tensors may be complex.
+
+    With ``missing="allow"`` NaN stands for a value that was not observed, at random, and gets its
+    conditional mean given the rest of the sample (`tensift.moments.conditional_means`). Features
+    keep the deviation of their observed values; what the estimates do not tell counts as variation
+    on which samples do not agree. Features that were never observed in the samples that are looked
+    at have a score of 0, come last and are not selected. `transform` passes NaN through.
 
     References
     ----------

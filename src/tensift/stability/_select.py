@@ -52,7 +52,8 @@ def stability_selection(
     estimator : TensorSelector, or any estimator with `fit` and `get_support`
         The selector. It is not changed.
     X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
-        At least four samples, without NaN or infinity.
+        At least four samples, without infinity, and without NaN unless the selector has
+        ``missing="allow"``.
     n_resamples : int, default=50
         The number of resamples, at least two. Half-samples need an even number.
     resampling : {"half", "bootstrap"}, default="half"
@@ -116,7 +117,7 @@ def stability_selection(
     Expect at most 12.5 false selections (an upper bound): features that half-samples keep no more
     often than the average feature.
     """
-    data = check_data(X)
+    data = check_data(X, allow_nan=getattr(estimator, "missing", "raise") == "allow")
     if len(data) < _FEWEST_SAMPLES:
         raise ValueError(
             f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "

@@ -171,7 +171,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     names_ : tensift.labels.Names or None
         What the modes of a sample are called, if the samples said so.
     n_samples_seen_ : int
-        The number of samples fitted.
+        The number of samples fitted; with ``missing="allow"``, those with any value.
+    missing_ : MissingValues
+        With ``missing="allow"``: what was missing.
 
     Notes
     -----
@@ -180,6 +182,14 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     large, see `tensift.sources.even_subsample`). They are the same whether samples come in an
     array, from files, in chunks, from Dask, by `partial_fit`, or as the moments that
     `collect_moments` returns. Moments that were merged have none, and need "top" and a number.
+
+    With ``missing="allow"`` NaN stands for a value that was not observed, at random. Means and
+    deviations are those of observed values. The covariance of two features of a slice is their
+    correlation over the samples that have both, times their deviations; negative eigenvalues are
+    set to zero. The samples that rules look at get conditional means
+    (`tensift.moments.conditional_means`), and so do all samples if a basis other than "identity"
+    would mix elements, which needs them in memory. Elements that were never observed have a score
+    of 0, come last and are not selected. `transform` passes NaN through.
 
     The paper's solver starts from ``A = I / 2``, where the authors' program draws a random
     diagonal. For complex slices the program uses the objective of the conjugate operator to decide
@@ -272,7 +282,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         Parameters
         ----------
         X : array-like of shape (n, d_1, ..., d_m) or (n, d), a source, or Moments
-            Samples, without NaN or infinity. Tensors may be complex. Memory maps, HDF5 and Zarr
+            Samples, without infinity, and without NaN unless ``missing="allow"``. Tensors may be
+            complex. Memory maps, HDF5 and Zarr
             arrays, Dask arrays, and iterators over chunks of samples are read one chunk at a time.
             Moments (`tensift.collect_moments`) stand for the samples they were collected from.
         y : None
