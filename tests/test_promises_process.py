@@ -24,6 +24,7 @@ from tensift import (
     stability_selection,
     stpca_path,
 )
+from tensift._utils import temporary
 from tensift._utils.cells import CellStore
 from tensift._utils.npz import read_npz, write_npz
 from tensift._utils.pool import Pool
@@ -391,6 +392,23 @@ def test_a_signal_leaves_nothing_behind(here, name, said):
     assert ended(process, number) == f"tensift: error: {said}\n"
     assert process.returncode == 128 + number
     assert os.listdir(here) == ["x.npy"]
+
+
+def test_a_signal_while_something_is_removed_leaves_nothing_behind(here, monkeypatch):
+    remove, calls = temporary._remove, []
+
+    def interrupted(path):
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(path)
+
+    monkeypatch.setattr(temporary, "_remove", interrupted)
+    monkeypatch.setattr(temporary.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    assert main(["select", "x.npy", "-k", "3", "-o", "out", "--no-figure", "--quiet"]) in (1, 130)
+    assert calls
+    assert not [name for name in os.listdir(here) if name.startswith(".tensift-")]
+    assert not list((here / "out").glob(".tensift-*"))
 
 
 @needs_signals

@@ -77,8 +77,9 @@ def test_memory_does_not_grow_with_samples(tmp_path, kind):
         beyond.append(peak(kind, path, 64)["beyond"])
         looking.append(peak(kind, path, 64, "geometry")["beyond"])
     # Three chunks, two blocks and the Gram tensor of 1.6 MB; and 2000 samples, which are kept to
-    # restore others from their features. Not the 100 MB.
-    assert beyond[1] < beyond[0] + 4 * MIB
+    # restore others from their features. Not the 75 MB that the second file is larger. On a busy
+    # machine one more chunk or two may wait at the peak.
+    assert beyond[1] < beyond[0] + 8 * MIB
     assert beyond[1] < 60 * MIB + 2000 * 64 * 48 * 4
     # Of either number 2000 samples are kept to look at: 49 MB in double precision, held, centred,
     # and copied by halves, beside a few matrices of 2000 x 2000 for their similarities.

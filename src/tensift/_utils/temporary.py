@@ -19,10 +19,11 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-__all__ = ["is_alive", "remove_leftovers", "temporary_path", "write_whole"]
+__all__ = ["is_alive", "remove_abandoned", "remove_leftovers", "temporary_path", "write_whole"]
 
 _NAME = re.compile(r"\.tensift-([0-9a-f]{8})-([0-9]{1,10})-[0-9a-f]{12}")
-_in_use: set[str] = set()  # by this process; an earlier one may have had the same number
+# By this process; an earlier one may have had the same number.
+_in_use: dict[str, Path] = {}
 
 
 @contextmanager
@@ -30,13 +31,13 @@ def temporary_path(folder: Path) -> Iterator[Path]:
     """A path in `folder` for a new file or folder, removed in the end if it is still there."""
     process = os.getpid()
     name = f".tensift-{_machine()}-{process}-{secrets.token_hex(6)}"
-    _in_use.add(name)
+    _in_use[name] = folder / name
     try:
         yield folder / name
     finally:
         if os.getpid() == process:  # a forked child has nothing to clean up
             _remove(folder / name)
-        _in_use.discard(name)
+        _in_use.pop(name, None)
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -74,6 +75,15 @@ def remove_leftovers(folder: Path) -> None:
             continue
         if int(found[2]) == os.getpid() or not is_alive(int(found[2])):
             _remove(folder / name)
+
+
+def remove_abandoned() -> None:
+    """Remove what this process is writing. Call it when a signal has stopped the process.
+
+    The signal may have come while something was being removed, which was then not finished.
+    """
+    for path in list(_in_use.values()):
+        _remove(path)
 
 
 def _remove(path: Path) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import tensift
+from tensift._utils.temporary import remove_abandoned
 from tensift._utils.terminal import printable
 from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console
@@ -71,9 +72,11 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         return _run_command(argv)
     except KeyboardInterrupt:
+        remove_abandoned()
         console.error("interrupted")
         return 130
     except Stopped as stop:
+        remove_abandoned()
         console.error("terminated")
         return 128 + stop.number
     except BrokenPipeError:
