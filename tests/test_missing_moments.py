@@ -10,7 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tensift import ExactSolver, STPCASelector, TensorPCA, collect_moments, stpca_path
 from tensift.algebra import make_transforms
-from tensift.moments import Moments, ObservedMoments, Orientation, conditional_means
+from tensift.moments import (
+    Moments,
+    ObservedMoments,
+    Orientation,
+    _observed_moments,
+    conditional_means,
+)
 from tensift.sources import Chunks
 
 pytestmark = pytest.mark.filterwarnings("ignore:missing='allow'")
@@ -114,6 +120,27 @@ def test_chunks_and_merging_give_the_same(n, shape, mode, share, is_complex, cut
         if whole.count:
             top = max(1, np.abs(whole.gram().dense()).max())
             assert_allclose(found.gram().dense(), whole.gram().dense(), atol=1e-10 * top)
+
+
+def test_moments_that_know_gaps_take_in_those_that_do_not():
+    X = with_gaps((40, 5, 4))
+    complete = np.nan_to_num(X)
+    one = ObservedMoments(oriented((5, 4))).update(X)
+    one.merge(Moments(oriented((5, 4))).update(complete))
+    both = ObservedMoments(oriented((5, 4))).update(np.concatenate([X, complete]))
+    assert_allclose(one.gram().dense(), both.gram().dense(), atol=1e-9)
+    with pytest.raises(ValueError, match="add these to the other ones"):
+        Moments(oriented((5, 4))).update(complete).merge(one)
+
+
+def test_large_masked_samples_are_summed_up_in_blocks(monkeypatch):
+    X = np.nan_to_num(with_gaps((90, 5, 4)))
+    X[:, 1] = np.nan
+    whole = ObservedMoments(oriented((5, 4))).update(X)
+    monkeypatch.setattr(_observed_moments, "_BLOCK_BYTES", 8 * 20 * 7)
+    blocks = ObservedMoments(oriented((5, 4))).update(X)
+    assert_allclose(blocks.gram().dense(), whole.gram().dense(), atol=1e-10)
+    assert blocks.count == 90
 
 
 def test_without_gaps_moments_are_those_of_complete_samples_bit_for_bit():

@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tensift import Constraints, GeometrySelector, STPCASelector, TensorPCA
+from tensift.decomposition import SelectFromDecomposition
 from tensift.moments import conditional_means
 from tensift.rivals import (
     ColumnSubsetSelector,
@@ -258,6 +259,23 @@ def test_orientation_is_chosen_with_gaps():
     X = with_gaps(factors())
     fitted = STPCASelector(4, orientation="auto", basis="auto", missing="allow").fit(X)
     assert fitted.n_features_ == 4
+
+
+def test_decompositions_with_gaps_select_features():
+    X = with_gaps(factors(noise=0.02))
+    X[:, 2] = np.nan
+    selector = SelectFromDecomposition(TensorPCA(2, missing="allow"), 4).fit(X)
+    assert not selector.get_support().reshape(5, 4)[2].any()
+    assert_array_equal(selector.transform(X), X.reshape(len(X), -1)[:, selector.get_support()])
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        SelectFromDecomposition(TensorPCA(2), 4).fit(X)
+
+
+def test_errors_of_missing_values_are_not_known():
+    fitted = GeometrySelector(4, missing="allow").fit(with_gaps(factors()))
+    with pytest.raises(ValueError, match="of which no error is known"):
+        fitted.reconstruction_curve(with_gaps(factors(seed=4)))
+    assert len(fitted.reconstruction_curve(factors()).errors) == 3
 
 
 def test_estimators_that_do_not_know_gaps_say_who_does():

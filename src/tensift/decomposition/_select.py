@@ -94,6 +94,11 @@ class SelectFromDecomposition(TensorSelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
+    @property
+    def _allows_missing(self) -> bool:
+        """Whether the decomposition takes NaN for a value that was not observed."""
+        return getattr(self.estimator, "missing", "raise") == "allow"
+
     @fit_context_of_meta_estimator
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the decomposition and rank the features of `X`.
@@ -101,7 +106,8 @@ class SelectFromDecomposition(TensorSelector):
         Parameters
         ----------
         X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity. Tensors may be complex.
+            Samples, without infinity, and without NaN unless the decomposition has
+            ``missing="allow"``. Tensors may be complex.
         y : None
             Ignored.
 
@@ -114,6 +120,7 @@ class SelectFromDecomposition(TensorSelector):
                 f"estimator must be a SparseTensorPCA, a TensorPCA or None, got {self.estimator!r}"
             )
         samples = self._validate_samples(X, reset=True)
+        self._note_missing(samples)
         estimator = SparseTensorPCA() if self.estimator is None else clone(self.estimator)
         shape = estimator.feature_shape
         if shape is not None and tuple(shape) != self.feature_shape_:

@@ -240,6 +240,11 @@ class Moments:
         >>> bool(np.allclose(one.merge(other).mean, X.mean(axis=0)))
         True
         """
+        if other.missing is not None:
+            raise ValueError(
+                "other was collected with missing='allow', and these moments were not; add these "
+                "to the other ones: other.merge(moments)"
+            )
         if other.count:
             self.subsample = None  # the joined subsamples would not be evenly spaced
             columns, scatter = list(other._columns), other._scatter

@@ -88,10 +88,14 @@ class ObservedMoments(Moments):
         assert self._absent is not None
         if not whole.all():
             samples = samples[whole]
-        if self._absent.any():
-            absent = self._absent.reshape(self.orientation.feature_shape)
-            samples = np.where(absent, samples.dtype.type(0), samples)
-        self._whole.update(samples, pool, more_follows=more_follows)
+        if not self._absent.any():
+            self._whole.update(samples, pool, more_follows=more_follows)
+            return
+        rows = max(self._whole.rows_per_flush, _BLOCK_BYTES // (8 * samples[0].size))
+        zero = samples.dtype.type(0)
+        for start in range(0, len(samples), rows):
+            block = np.where(self._present(), samples[start : start + rows], zero)
+            self._whole.update(block, pool, more_follows=more_follows)
 
     def _add_gappy(self, samples: NDArray) -> None:
         if not len(samples):

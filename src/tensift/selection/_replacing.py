@@ -259,7 +259,6 @@ class ReplacingSelector(RestoringSelector):
             raise ValueError(f"k={k} is more than the {left} features that are not kept")
         limits = self._fitted_limits()
         if limits is None:
-            seen = self._observed_features()
             added = best_additions(self._kept_set(features), features, int(k), seen)
         else:
             witness = room_for(limits, features, int(k))

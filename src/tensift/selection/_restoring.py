@@ -349,6 +349,10 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         known = [self._elements_of(count)[0] for count in wanted]
         if source is None:
             samples = self._validate_samples(X, reset=False, min_samples=1)
+            if not is_device_array(samples) and is_missing(samples).any():
+                raise ValueError(
+                    "X has missing values, of which no error is known; pass samples without NaN"
+                )
             sums = errors_of_samples(samples, zip(learned, known, strict=True))
             number = samples.shape[0]
         else:
