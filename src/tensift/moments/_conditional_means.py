@@ -22,12 +22,15 @@ values. Journal of Machine Learning Research 11, 2010.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.stacks import eigh
+from tensift.moments._missing import MissingValues, is_missing
 
-__all__ = ["conditional_means"]
+__all__ = ["conditional_means", "filled_for"]
 
 _FACTORS = 30  # more cost more than they gain
 _SAMPLES_PER_FACTOR = 8
@@ -76,6 +79,20 @@ def conditional_means(samples: NDArray) -> NDArray:
         width = flat.shape[1]
         return np.asarray(filled[:, :width] + 1j * filled[:, width:]).reshape(samples.shape)
     return _filled(flat.astype(float)).reshape(samples.shape)
+
+
+def filled_for(basis: Any, samples: NDArray) -> NDArray:
+    """Return samples without gaps if a basis would mix missing values with others.
+
+    Samples without any value are left out. All other samples are returned as they are.
+    """
+    bases = basis if isinstance(basis, list | tuple) else [basis]
+    plain = all(isinstance(one, str) and one == "identity" for one in bases)
+    if plain or samples.ndim == 2 or not is_missing(samples).any():
+        return samples
+    MissingValues.in_rows(samples).check()
+    some = ~is_missing(samples).reshape(len(samples), -1).all(axis=1)
+    return conditional_means(samples[some])
 
 
 def _filled(rows: NDArray[np.float64]) -> NDArray[np.float64]:

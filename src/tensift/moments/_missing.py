@@ -46,7 +46,7 @@ class MissingValues:
     >>> X = np.random.default_rng(0).normal(size=(50, 3, 4))
     >>> X[:30, 1, 2] = X[:, 0, 0] = np.nan
     >>> missing = GeometrySelector(2, missing="allow").fit(X).missing_
-    >>> missing.observed[1, 2], missing.n_never, round(missing.share, 2)
+    >>> int(missing.observed[1, 2]), missing.n_never, round(missing.share, 2)
     (20, 1, 0.13)
     """
 

@@ -23,7 +23,7 @@ from tensift.moments._chunk_measures import (
     energies_of,
     energies_of_chunk,
 )
-from tensift.moments._conditional_means import conditional_means
+from tensift.moments._conditional_means import filled_for
 from tensift.moments._data_checks import check_magnitude, refuse_gradients
 from tensift.moments._device_moments import DeviceMoments, energies
 from tensift.moments._from_source import moments_of_source
@@ -223,10 +223,8 @@ class OrientedEstimator(TensorEstimator):
         """Return the moments of samples in memory."""
         self._resolve_orientation()
         given = samples
-        if self._mixes_gaps(samples):
-            MissingValues.in_rows(samples).check()
-            some = ~is_missing(samples).reshape(len(samples), -1).all(axis=1)
-            samples = conditional_means(samples[some])
+        if self._allows_missing and not is_device_array(samples):
+            samples = filled_for(self.basis, samples)
         orientation = self._orient(real=not is_complex(samples), samples=samples)
         subsample = self._new_subsample()
         blocks = None
@@ -252,14 +250,6 @@ class OrientedEstimator(TensorEstimator):
             subsample.add(given)
         moments.subsample = subsample
         return moments
-
-    def _mixes_gaps(self, samples: Any) -> bool:
-        """Whether samples have missing values that the basis would mix with others."""
-        if not self._allows_missing or is_device_array(samples) or len(self.feature_shape_) == 1:
-            return False
-        bases = self.basis if isinstance(self.basis, list | tuple) else [self.basis]
-        plain = all(isinstance(one, str) and one == "identity" for one in bases)
-        return not plain and bool(is_missing(samples).any())
 
     def _moments_of_source(self, source: Source, checkpoint: PassCheckpoint | None) -> Moments:
         """Read samples that are not in memory: once, or twice for a data-driven basis."""

@@ -33,14 +33,13 @@ from tensift._utils.warnings import warn_user
 from tensift.labels import labelled_dataset, plain_form
 from tensift.moments import (
     TensorEstimator,
-    check_finite,
-    check_finite_on_device,
     lazy_source,
     n_axes,
 )
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
+from tensift.selection._kept_values import put_back, select, select_in_chunk
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._replacing import ReplacingSelector
 from tensift.selection._rules import RULES, KeptUnderConstraints, Selection, select_features
@@ -185,9 +184,7 @@ class TensorSelector(ReplacingSelector):
         self.order_ = selected.order
         never = self._never_observed()
         if never is not None:  # they come last, whatever the rule made of them
-            self.order_ = np.concatenate(
-                [self.order_[~never[self.order_]], np.sort(self.order_[never[self.order_]])]
-            )
+            self.order_ = np.append(self.order_[~never[self.order_]], np.flatnonzero(never))
         if selected.suggested is not None:
             self.suggested_count_ = selected.suggested
         if selected.curve is not None:
@@ -239,27 +236,18 @@ class TensorSelector(ReplacingSelector):
     def _checked_count(self, total: int, suggested: SuggestedCount | None) -> int:
         """Return how many features to select; warn if there are fewer."""
         wanted = self.n_features_to_select
-        never = self._never_observed()
-        if never is not None:
-            seen = total - int(np.count_nonzero(never))
-            if wanted != "auto" and wanted > seen:
-                warn_user(
-                    f"n_features_to_select={wanted} is more than the {seen} features that were "
-                    "ever observed; all of these are kept"
-                )
-                return self._count(total, suggested)
-        if wanted != "auto" and wanted > total:
+        seen = self._n_observed(total)
+        if wanted != "auto" and wanted > seen:
+            which = "there are" if seen == total else "that were ever observed"
             warn_user(
-                f"n_features_to_select={wanted} is more than the {total} features there are; all "
-                "are kept"
+                f"n_features_to_select={wanted} is more than the {seen} features {which}; all are "
+                "kept"
             )
         return self._count(total, suggested)
 
     def _count(self, total: int, suggested: SuggestedCount | None) -> int:
         wanted = self.n_features_to_select
-        never = self._never_observed()
-        if never is not None:
-            total -= int(np.count_nonzero(never))
+        total = self._n_observed(total)
         if wanted == "auto":
             if suggested is None:
                 raise ValueError(
@@ -418,7 +406,7 @@ class TensorSelector(ReplacingSelector):
                 )
             return keep_on_device(samples, self.get_support(indices=True), mode, rows=rows)
         mask = self._get_support_mask()
-        kept = _select(samples, mask, mode, rows)
+        kept = select(samples, mask, mode, rows)
         self._refuse_tensor_frames(kept)
         return kept
 
@@ -461,11 +449,7 @@ class TensorSelector(ReplacingSelector):
                 *kept_shape,
                 *self.feature_shape_[mode + 1 :],
             )
-        samples: Any
-        if is_device_array(X):
-            samples = check_finite_on_device(X)
-        else:
-            samples = check_finite(X, allow_nan=self._allows_missing)
+        samples = self._checked_values(X, "X")
         rows = samples.ndim == 2 and (mode is not None or self._rows_in)
         shape = tuple(samples.shape[1:])
         if shape not in (kept_shape, (math.prod(kept_shape),)):
@@ -475,14 +459,7 @@ class TensorSelector(ReplacingSelector):
             selected = self.get_support(indices=True)
             return put_back_on_device(samples, selected, self.feature_shape_, mode, rows=rows)
         mask = self._get_support_mask()
-        full: NDArray = np.zeros((len(samples), *self.feature_shape_), dtype=samples.dtype)
-        if mode is None:
-            full.reshape(len(samples), -1)[:, mask] = samples
-        else:
-            np.moveaxis(full, mode + 1, 0)[mask] = np.moveaxis(
-                samples.reshape(len(samples), *kept_shape), mode + 1, 0
-            )
-        return full.reshape(len(samples), -1) if rows else full
+        return put_back(samples, mask, self.feature_shape_, mode, rows=rows)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Return the names of the selected features, in the order of `transform`.
@@ -519,23 +496,3 @@ class TensorSelector(ReplacingSelector):
                     f"input_features has {len(names)} names, but there are {len(mask)} features"
                 )
         return np.asarray(names, dtype=object)[mask]
-
-
-def select_in_chunk(
-    chunk: NDArray,
-    feature_shape: tuple[int, ...],
-    mask: NDArray[np.bool_],
-    mode: int | None,
-    rows: bool,
-    missing: bool,
-) -> NDArray:
-    """Return the selected features of a chunk of samples."""
-    samples = check_finite(chunk, allow_nan=missing)
-    return _select(samples.reshape(len(samples), *feature_shape), mask, mode, rows)
-
-
-def _select(samples: NDArray, mask: NDArray[np.bool_], mode: int | None, rows: bool) -> NDArray:
-    if mode is None:
-        return samples.reshape(len(samples), -1)[:, mask]
-    kept = np.compress(mask, samples, axis=mode + 1)
-    return kept.reshape(len(kept), -1) if rows else kept

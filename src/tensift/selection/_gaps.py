@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import is_device_array
 from tensift.moments import conditional_means, is_missing
 
-__all__ = ["WithoutGaps", "without_gaps"]
+__all__ = ["WithoutGaps", "fibres_of_flags", "with_observed_deviations", "without_gaps"]
 
 
 class WithoutGaps(NamedTuple):
@@ -51,3 +51,32 @@ def without_gaps(rows: Any) -> WithoutGaps:
     if observed[:, ~never].all():
         return WithoutGaps(np.where(never, 0, rows), None)
     return WithoutGaps(conditional_means(rows), observed)
+
+
+def fibres_of_flags(
+    observed: NDArray[np.bool_], feature_mode: int | None, shape: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """Return where values ``(n, features, t)`` were observed; parts of complex numbers both."""
+    n_samples, n_features, depth = shape
+    flags = observed if feature_mode is None else np.moveaxis(observed, feature_mode + 1, 1)
+    flags = flags.reshape(n_samples, n_features, -1)
+    return np.repeat(flags, depth // flags.shape[2], axis=2)
+
+
+def with_observed_deviations(
+    values: NDArray[np.float64], observed: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return values with the deviations of those that were observed: estimates vary less.
+
+    Also return the share of the variance of each feature that its values have before that.
+    """
+    number = np.maximum(observed.sum(axis=0), 1)
+    mean = np.where(observed, values, 0).sum(axis=0) / number
+    own = np.sqrt(np.sum(np.where(observed, values - mean, 0) ** 2, axis=0) / number)
+    centre = values.mean(axis=0)
+    whole = np.sqrt(np.mean((values - centre) ** 2, axis=0))
+    factor = np.divide(own, whole, out=np.ones_like(own), where=whole > 0)
+    told = np.ones(values.shape[1])
+    energies = (own**2).sum(axis=1), (whole**2).sum(axis=1)
+    np.divide(energies[1], energies[0], out=told, where=energies[0] > 0)
+    return centre + (values - centre) * factor, np.minimum(told, 1)

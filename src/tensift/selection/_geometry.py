@@ -54,6 +54,7 @@ from tensift._utils.namespace import (
     to_numpy,
 )
 from tensift._utils.threads import one_blas_thread
+from tensift.selection._gaps import fibres_of_flags, with_observed_deviations
 from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
@@ -160,9 +161,9 @@ class Geometry:
         self.n_observed: Any = self.n_samples
         told: NDArray[np.float64] = np.ones(self.n_features)
         if observed is not None:
-            observed = _fibres_of_flags(observed, feature_mode, raw.shape)
+            observed = fibres_of_flags(observed, feature_mode, raw.shape)
             self.n_observed = observed.sum(axis=0).mean(axis=1)
-            raw, told = _with_observed_deviations(raw, observed)
+            raw, told = with_observed_deviations(raw, observed)
         values = raw - xp.mean(raw, axis=0, keepdims=True)
         peak, largest = _largest(values), _largest(raw)
         self.is_constant = peak <= _ROUNDING[precision_of(values)] * largest
@@ -402,35 +403,6 @@ def _fibres(rows: Any, feature_mode: int | None) -> Any:
         return xp.reshape(rows, (n_samples, -1, 1))
     moved = xp.moveaxis(rows, feature_mode + 1, 1)
     return xp.reshape(moved, (n_samples, moved.shape[1], -1))
-
-
-def _fibres_of_flags(
-    observed: NDArray[np.bool_], feature_mode: int | None, shape: tuple[int, ...]
-) -> NDArray[np.bool_]:
-    """Return where the values of `_fibres` were observed; parts of complex numbers both."""
-    n_samples, n_features, depth = shape
-    flags = observed if feature_mode is None else np.moveaxis(observed, feature_mode + 1, 1)
-    flags = flags.reshape(n_samples, n_features, -1)
-    return np.repeat(flags, depth // flags.shape[2], axis=2)
-
-
-def _with_observed_deviations(
-    values: NDArray[np.float64], observed: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return values with the deviations of those that were observed: estimates vary less.
-
-    Also return the share of the variance of each feature that its values have before that.
-    """
-    number = np.maximum(observed.sum(axis=0), 1)
-    mean = np.where(observed, values, 0).sum(axis=0) / number
-    own = np.sqrt(np.sum(np.where(observed, values - mean, 0) ** 2, axis=0) / number)
-    centre = values.mean(axis=0)
-    whole = np.sqrt(np.mean((values - centre) ** 2, axis=0))
-    factor = np.divide(own, whole, out=np.ones_like(own), where=whole > 0)
-    told = np.ones(values.shape[1])
-    energies = (own**2).sum(axis=1), (whole**2).sum(axis=1)
-    np.divide(energies[1], energies[0], out=told, where=energies[0] > 0)
-    return centre + (values - centre) * factor, np.minimum(told, 1)
 
 
 def _look_at(

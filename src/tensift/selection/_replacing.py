@@ -251,8 +251,7 @@ class ReplacingSelector(RestoringSelector):
         """
         features = self._kept_features()
         seen = self._observed_features()
-        total = self.order_.shape[0] if seen is None else int(np.count_nonzero(seen))
-        left = total - len(features)
+        left = self._n_observed(self.order_.shape[0]) - len(features)
         if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
             raise ValueError(f"k must be a positive whole number, got {k!r}")
         if k > left:

@@ -114,6 +114,11 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         never: NDArray[np.bool_] = missing.never_of(self._mode_of_features())
         return never if never.any() else None
 
+    def _n_observed(self, total: int) -> int:
+        """Return how many of all features were ever observed."""
+        never = self._never_observed()
+        return total if never is None else total - int(np.count_nonzero(never))
+
     def _filled(self, rows: Any) -> WithoutGaps:
         """Return samples with estimates in place of NaN; they are made once for the fitted ones."""
         known = vars(self).get("_gapless")
@@ -276,12 +281,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             check_same_kind(Z, self._fitted_kind(), type(self).__name__)
         else:
             refuse_device_array(Z, type(self).__name__)
-        values: Any
-        if is_device_array(Z):
-            values = check_finite_on_device(Z, "Z")
-        else:
-            with self._hint_at_missing("Z"):
-                values = check_finite(Z, "Z", allow_nan=self._allows_missing)
+        values = self._checked_values(Z, "Z")
         rows = values.ndim == 2 and (mode is not None or self._rows_in)
         _check_shape(tuple(values.shape[1:]), shapes)
         estimate = self._learned_estimate(checked)
@@ -292,6 +292,13 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         if not return_std:
             return xp.reshape(found, shape)
         return tuple(xp.reshape(one, shape) for one in found)
+
+    def _checked_values(self, values: Any, name: str) -> Any:
+        """Return values of selected features; raise an error for NaN, if it is not allowed."""
+        if is_device_array(values):
+            return check_finite_on_device(values, name)
+        with self._hint_at_missing(name):
+            return check_finite(values, name, allow_nan=self._allows_missing)
 
     def _unlabelled_kept(self, Z: Any) -> Labelled:
         """Take the names off what `transform` returned."""
