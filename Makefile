@@ -7,8 +7,8 @@ WORKERS ?= auto
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
-.PHONY: help demo paper examples docs pages test test-slow test-lowest test-newest fuzz lint format \
-	bench gpu clean
+.PHONY: help demo paper examples docs pages test test-slow test-lowest test-newest test-series fuzz \
+	lint format bench gpu clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -96,6 +96,17 @@ test-lowest: .venv-lowest/.test  ## most tests, on the lowest versions promised
 test-newest: .venv-newest/.test  ## most tests, on a newer Python with the newest versions
 	$(ONE_THREAD) .venv-newest/bin/python -m pytest -n $(WORKERS) $(FEWER)
 
+# In an environment of their own, because their upper bounds would replace what is installed.
+.venv-series/.test: pyproject.toml
+	test -x .venv-series/bin/python || $(PYTHON) -m venv .venv-series
+	.venv-series/bin/python -m pip install --quiet --upgrade pip
+	.venv-series/bin/python -m pip install --quiet --editable '.[test-series]'
+	touch $@
+
+test-series: .venv-series/.test  ## the channel selectors of aeon and sktime, by their own checks
+	$(ONE_THREAD) .venv-series/bin/python -m pytest -n $(WORKERS) src/tensift/series \
+	    tests/test_series.py tests/test_aeon.py tests/test_sktime.py
+
 SECONDS ?= 120
 SEED ?= 0
 
@@ -118,4 +129,4 @@ gpu:  ## tests and benchmark of arrays on an accelerator, with the Python that h
 	PYTHON=$(PYTHON) benchmarks/on_gpu.sh
 
 clean:  ## remove the environments and the demo's output
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-uv $(DOCS_OUTPUT) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-series .venv-uv $(DOCS_OUTPUT) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

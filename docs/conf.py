@@ -55,6 +55,7 @@ autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
 toc_object_entries_show_parents = "hide"
+autodoc_mock_imports = ["aeon", "sktime"]  # their upper bounds keep them out of this environment
 autodoc_typehints = "none"  # the numpydoc sections list the types
 numpydoc_show_class_members = False
 
@@ -68,6 +69,7 @@ sphinx_gallery_conf = {
             "plot_wearables.py",
             "plot_eeg.py",
             "plot_hyperspectral.py",
+            "plot_bands.py",
             "plot_radar.py",
             "plot_video.py",
             "plot_sensors.py",

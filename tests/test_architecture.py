@@ -23,6 +23,7 @@ LAYERS = (
     "stpca",
     "rivals",
     "decomposition",
+    "series",
     "datasets",
     "comparison",
     "plan",

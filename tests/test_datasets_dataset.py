@@ -48,6 +48,7 @@ def test_frozen():
         ({"dims": ["a", "a"]}, "once"),
         ({"coords": {"a": [1, 2]}}, "not in dims"),
         ({"dims": ["a", "b"], "coords": {"a": [1]}}, "each of the 2 indices"),
+        ({"dims": ["a", "b"], "units": {"c": "nm"}}, "units names the mode 'c'"),
     ],
 )
 def test_refusals(fields, match):

@@ -105,8 +105,51 @@ class TestEnvi:
         }
         dataset = read_tensor(write_envi(path, CUBE, **fields))
         np.testing.assert_allclose(dataset.coords["band"], waves, atol=1e-3)
+        assert dataset.units == {"band": "um"}
         dataset = read_tensor(write_envi(path, CUBE, band_names="{" + names + "}"))
         assert dataset.coords["band"].tolist() == names.split(", ")
+        assert dataset.units is None
+
+    @pytest.mark.parametrize(
+        ("written", "unit"),
+        [("nm", "nm"), ("Nanometers", "nm"), ("microns", "um"), ("Index", None), ("", None)],
+    )
+    def test_units_of_wavelengths(self, path, written, unit):
+        waves = "{" + ", ".join(map(str, range(400, 409))) + "}"
+        write_envi(path, CUBE, wavelength=waves, wavelength_units=written)
+        dataset = read_tensor(path)
+        np.testing.assert_array_equal(dataset.coords["band"], range(400, 409))
+        assert dataset.units == (None if unit is None else {"band": unit})
+
+    def test_wavelengths_in_the_names_of_bands(self, path):
+        names = ", ".join(f"Band {i} ({400 + i}.5 Nanometers)" for i in range(9))
+        dataset = read_tensor(write_envi(path, CUBE, band_names="{" + names + "}"))
+        np.testing.assert_array_equal(dataset.coords["band"], np.arange(400.5, 409))
+        assert dataset.units == {"band": "nm"}
+
+    def test_bad_bands_are_said(self, path):
+        write_envi(path, CUBE, bbl="{1, 1, 0, 1, 0, 1, 1, 1, 1}")
+        with pytest.warns(UserWarning, match=r"2 of 9 bands are marked as bad.*--exclude"):
+            assert read_tensor(path).feature_shape == (9,)
+        write_envi(path, CUBE, bbl="{" + ", ".join("1" * 9) + "}")
+        read_tensor(path)  # no warning
+        write_envi(path, CUBE, bbl="{1, 0}")
+        refused(path, "'bbl' has 2 entries for 9 bands")
+
+    @pytest.mark.parametrize("interleave", ["bsq", "bil", "bip"])
+    def test_written_by_rasterio(self, path, interleave):
+        rasterio = pytest.importorskip("rasterio")
+        data = path.with_suffix(".dat")
+        options = {"driver": "ENVI", "height": 6, "width": 5, "count": 9, "dtype": "float64"}
+        options |= {"transform": rasterio.Affine(30, 0, 5e5, 0, -30, 5e6), "nodata": -1}
+        with rasterio.open(data, "w", interleave=interleave, **options) as file:
+            file.write(np.moveaxis(CUBE, -1, 0))
+            file.descriptions = [f"{400 + i} nm" for i in range(9)]
+        dataset = read_tensor(path, sample_axis="y,x")
+        np.testing.assert_array_equal(dataset.data, CUBE.reshape(30, 9))
+        np.testing.assert_array_equal(dataset.coords["band"], np.arange(400, 409))
+        turned = CUBE.transpose(1, 0, 2).reshape(30, 9)
+        np.testing.assert_array_equal(read_tensor(data, sample_axis="x,y").data, turned)
 
     @pytest.mark.parametrize("mark", ["-9999", "nan"])
     def test_what_was_not_measured(self, path, mark):

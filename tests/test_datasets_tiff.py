@@ -1,5 +1,6 @@
 """TIFF files, written by tifffile and by Pillow, and files that lie about themselves."""
 
+import importlib.util
 import logging
 import struct
 import sys
@@ -10,12 +11,14 @@ import pytest
 import tifffile
 from PIL import Image
 
+from tensift import GeometrySelector
 from tensift.datasets import read_tensor
 
 RNG = np.random.default_rng(1)
 PAGES = RNG.integers(0, 256, (4, 6, 5), dtype=np.uint8)
 COLOUR = RNG.integers(0, 256, (4, 6, 5, 3), dtype=np.uint8)
 CUBE = RNG.integers(0, 2**16, (6, 5, 9), dtype=np.uint16)
+WAVES = np.linspace(400, 1000, 9)
 GEO = [(33550, "d", 3, (10.0, 10.0, 0.0), True), (33922, "d", 6, (0, 0, 0, 5, 6, 0), True)]
 
 
@@ -159,6 +162,197 @@ class TestScenes:
         tags = [*GEO, (42113, "s", 0, "7", True)]
         tifffile.imwrite(path, np.full((6, 5), 7, "u1"), extratags=tags)
         refused(path, "no sample is left")
+
+
+def gdal_tag(*items):
+    """The metadata of GDAL as an extra tag: names and values, and attributes by turns."""
+    lines = []
+    for name, value, *more in items:
+        attributes = "".join(
+            f' {key}="{text}"' for key, text in zip(more[::2], more[1::2], strict=True)
+        )
+        lines.append(f'<Item name="{name}"{attributes}>{value}</Item>')
+    return (42112, "s", 0, f"<GDALMetadata>{''.join(lines)}</GDALMetadata>", True)
+
+
+class TestWrittenByRasterio:
+    """Scenes as GDAL writes them."""
+
+    def write(self, path, cube, *, names=None, tags=None, of_bands=(), mask=None, **options):
+        rasterio = pytest.importorskip("rasterio")
+        rows, columns, bands = cube.shape
+        place = rasterio.Affine(30, 0, 5e5, 0, -30, 5e6)
+        options = {"driver": "GTiff", "crs": "EPSG:32633", "transform": place, **options}
+        with rasterio.open(
+            path, "w", height=rows, width=columns, count=bands, dtype=cube.dtype, **options
+        ) as file:
+            file.write(np.moveaxis(cube, -1, 0))
+            if names is not None:
+                file.descriptions = names
+            if tags is not None:
+                file.update_tags(**tags)
+            for band, found in enumerate(of_bands, start=1):
+                file.update_tags(band, **found)
+            if mask is not None:
+                file.write_mask(mask)
+
+    @pytest.mark.parametrize(
+        "dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8", "c8", "c16", "i8", "u8"]
+    )
+    def test_types(self, path, dtype):
+        cube = (CUBE % 100).astype(dtype)
+        self.write(path, cube)
+        dataset = read_tensor(path)
+        np.testing.assert_array_equal(dataset.data, cube.reshape(30, 9))
+        assert dataset.data.dtype == dtype
+        assert (dataset.dims, dataset.sample_shape) == (("band",), (6, 5))
+
+    @pytest.mark.parametrize("layout", [{}, {"tiled": True, "blockxsize": 16, "blockysize": 16}])
+    @pytest.mark.parametrize("interleave", ["pixel", "band"])
+    @pytest.mark.parametrize(
+        "packing",
+        [
+            {"compress": "deflate"},
+            {"compress": "deflate", "predictor": 2},
+            {"compress": "packbits"},
+            {"compress": "lzw"},
+            {"compress": "lzw", "predictor": 2},
+        ],
+        ids=str,
+    )
+    def test_packed_and_tiled(self, path, packing, interleave, layout):
+        pytest.importorskip("rasterio")
+        if packing["compress"] == "lzw":
+            pytest.importorskip("imagecodecs")
+        cube = np.tile(CUBE, (4, 5, 1))  # several tiles, not all of them full
+        self.write(path, cube, interleave=interleave, **packing, **layout)
+        dataset = read_tensor(path)
+        np.testing.assert_array_equal(dataset.data, cube.reshape(-1, 9))
+
+    @pytest.mark.parametrize("compress", ["lzw", "zstd", "lerc"])
+    def test_packings_that_are_not_read_say_so(self, path, compress):
+        self.write(path, CUBE.astype("f4"), compress=compress)
+        if compress == "lzw" and importlib.util.find_spec("imagecodecs") is not None:
+            pytest.skip("imagecodecs is installed, so LZW is read")
+        refused(path, "save the file without compression")
+
+    @pytest.mark.parametrize(
+        ("of_bands", "tags", "names", "waves", "unit"),
+        [
+            ([{"wavelength": f"{w}", "wavelength_units": "Nanometers"} for w in WAVES], {}, None,
+             WAVES, "nm"),
+            ([{"WAVELENGTH": f"{w / 1000}"} for w in WAVES], {"wavelength_units": "Micrometers"},
+             [f"B{i}" for i in range(9)], WAVES / 1000, "um"),
+            ([{"ns": "IMAGERY", "CENTRAL_WAVELENGTH_UM": f"{w / 1000}"} for w in WAVES], {}, None,
+             WAVES / 1000, "um"),
+            ([], {"wavelength": "{" + ", ".join(map(str, WAVES)) + "}"}, None, WAVES, None),
+            ([], {}, [f"Band {i} ({w} Nanometers)" for i, w in enumerate(WAVES)], WAVES, "nm"),
+            ([], {}, [f"{w / 1000} µm" for w in WAVES], WAVES / 1000, "um"),
+        ],
+    )  # fmt: skip
+    def test_wavelengths(self, path, of_bands, tags, names, waves, unit):
+        self.write(path, CUBE, of_bands=of_bands, tags=tags, names=names)
+        dataset = read_tensor(path)
+        np.testing.assert_allclose(dataset.coords["band"], waves)
+        assert dataset.units == (None if unit is None else {"band": unit})
+        by_row = read_tensor(path, sample_axis="y")
+        assert by_row.dims == ("column", "band")
+        np.testing.assert_allclose(by_row.coords["band"], waves)
+
+    def test_names_of_bands(self, path):
+        names = ["blue", "green", "500 nm", *(f"B{i}" for i in range(6))]  # no unit for all
+        self.write(path, CUBE, names=names)
+        dataset = read_tensor(path)
+        assert dataset.coords["band"].tolist() == names
+        assert dataset.units is None
+        # A name for one band only is none.
+        self.write(path, CUBE, of_bands=[{"wavelength": "400"}])
+        assert read_tensor(path).coords is None
+
+    def test_units_reach_the_selector(self, path):
+        pytest.importorskip("xarray")
+        bands = [{"wavelength": f"{w}", "wavelength_units": "nm"} for w in WAVES]
+        self.write(path, CUBE.astype("f4"), of_bands=bands)
+        found = GeometrySelector(3).fit(read_tensor(path)).to_xarray()
+        assert found.band.attrs["units"] == "nm"
+        np.testing.assert_allclose(found.band, WAVES)
+
+    @pytest.mark.parametrize("nodata", [-9999.0, np.nan])
+    def test_nodata(self, path, nodata):
+        cube, kept = CUBE.astype("f4"), np.ones((6, 5), bool)
+        cube[2, 3] = cube[4, 1, 0] = nodata
+        kept[2, 3] = kept[4, 1] = False
+        self.write(path, cube, nodata=nodata)
+        np.testing.assert_array_equal(read_tensor(path).data, cube[kept])
+
+    @pytest.mark.parametrize("inside", ["YES", "NO"])
+    def test_masks(self, path, inside):
+        rasterio = pytest.importorskip("rasterio")
+        kept = RNG.random((6, 5)) < 0.7
+        truth = RNG.integers(0, 3, (6, 5), dtype="u1")
+        with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=inside):
+            self.write(path, CUBE, mask=kept)
+            self.write(path.with_name("gt.tif"), truth[..., None], mask=kept)
+        beside = path.with_name("a.tif.msk")
+        assert beside.exists() == (inside == "NO")
+        np.testing.assert_array_equal(read_tensor(path).data, CUBE[kept])
+        # A ground truth with a mask is still one array of labels.
+        dataset = read_tensor(path, labels=path.with_name("gt.tif"), drop_label=0)
+        np.testing.assert_array_equal(dataset.labels, truth[kept & (truth > 0)])
+
+    def test_a_mask_of_another_scene(self, path):
+        self.write(path, CUBE)
+        beside = path.with_name("a.tif.msk")
+        tifffile.imwrite(beside, np.ones((4, 5), bool))
+        refused(path, f"{beside}: a mask with 4 x 5 pixels")
+        beside.write_bytes(b"nothing")
+        refused(path, f"{beside}: damaged")
+
+    def test_scales_that_differ(self, path):
+        rasterio = pytest.importorskip("rasterio")
+        self.write(path, CUBE)
+        with rasterio.open(path, "r+") as file:
+            file.scales = [1e-4] * 9
+        np.testing.assert_array_equal(read_tensor(path).data, CUBE.reshape(30, 9))
+        with rasterio.open(path, "r+") as file:
+            file.scales = [1e-4] * 8 + [1e-2]
+        refused(path, "different scales, from 0.0001 to 0.01", "gdal_translate -unscale")
+
+
+class TestMetadataThatLie:
+    def write(self, path, tag):
+        tifffile.imwrite(
+            path, CUBE, photometric="minisblack", planarconfig="contig", extratags=[*GEO, tag]
+        )
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "<GDALMetadata><Item name='a'>",
+            "nothing of the kind",
+            '<!DOCTYPE a [<!ENTITY b "bbbb">]><GDALMetadata><Item name="x">&b;</Item>'
+            "</GDALMetadata>",
+        ],
+    )
+    def test_no_xml(self, path, text):
+        self.write(path, (42112, "s", 0, text, True))
+        refused(path, "metadata of GDAL")
+
+    @pytest.mark.parametrize(
+        "items",
+        [
+            [("wavelength", "nan", "sample", str(i)) for i in range(9)],
+            [("wavelength", "400, 500")],
+            [("wavelength", "x", "sample", str(i)) for i in range(9)],
+            [("DESCRIPTION", "a", "sample", "99999999999", "role", "description")],
+            [("SCALE", "x", "sample", "0", "role", "scale")],
+        ],
+    )
+    def test_names_without_sense_are_left_out(self, path, items):
+        self.write(path, gdal_tag(*items))
+        dataset = read_tensor(path)
+        np.testing.assert_array_equal(dataset.data, CUBE.reshape(30, 9))
+        assert dataset.coords is None
 
 
 class TestFilesThatLie:

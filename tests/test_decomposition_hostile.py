@@ -80,7 +80,10 @@ SAMPLES = {
     "empty mode": (np.ones((5, 0, 3)), "X has a mode of length zero"),
     "rows without features": (np.ones((5, 0)), r"0 feature\(s\).*minimum of 1"),
     "complex rows": (ROWS + 1j, "Complex data not supported"),
-    "column of words": (pd.DataFrame({"a": ["x", "y"]}), "could not convert string to float: 'x'"),
+    "column of words": (
+        pd.DataFrame({"a": ["x", "y"]}),
+        "^X has columns that are not numbers: 'a'",
+    ),
 }
 
 

@@ -49,6 +49,9 @@ GALLERY = {  # what the pages say was found
     ],
     "plot_hyperspectral": ["cosines, both modes    12 of 12", "pixel by pixel          0 of 12"]
     + ["cosines, strong         0 of 12", "variance                3 of 12, vapour 9"],
+    "plot_bands": ["band 803.4 nm", "STPCA, reconstruct                 9", "(mean of 5)"]
+    + ["column subset                      ", "even distances                     7"]
+    + ["STPCA, geometry (default)          5", "MVPCA                              5"],
     "plot_radar": ["as in the paper 3 of 4; 0 units with a score", "default, top    0.90"]
     + ["default         0.14", "variance        0.90"],
     "plot_video": ["height, dct       road 1.00, leaves 0.00", "height, identity  road 0.28"]
@@ -57,7 +60,7 @@ GALLERY = {  # what the pages say was found
     + ["9 buoys under constraints:  0.153", "90 % intervals cover:        0.8"],
 }
 NEEDS = {"plot_sensors": "pysensors"}
-SLOW = {"plot_hyperspectral", "plot_radar"}
+SLOW = {"plot_hyperspectral", "plot_radar", "plot_bands"}
 
 
 @pytest.fixture(autouse=True)

@@ -261,6 +261,23 @@ def test_orientation_is_chosen_with_gaps():
     assert fitted.n_features_ == 4
 
 
+@pytest.mark.parametrize("kind", [STPCASelector, GeometrySelector, ColumnSubsetSelector])
+def test_units_of_features_do_not_count_with_gaps(kind):
+    """Features are divided by the deviations of what was observed."""
+    X = with_gaps(factors())
+    X[:, 2, 1] = np.nan
+    units = np.exp(np.random.default_rng(2).normal(size=(5, 4)))
+    one = kind(5, scale="feature", missing="allow").fit(X)
+    other = kind(5, scale="feature", missing="allow").fit(X * units)
+    assert_allclose(one.scores_, other.scores_, rtol=1e-6)
+    assert_array_equal(one.order_, other.order_)
+    Z, wide = one.transform(X[:5]), other.transform(X[:5] * units)
+    for a, b in zip(
+        one.reconstruct(Z, return_std=True), other.reconstruct(wide, return_std=True), strict=True
+    ):
+        assert_allclose(a * units, b, rtol=1e-4, atol=1e-8)
+
+
 def test_decompositions_with_gaps_select_features():
     X = with_gaps(factors(noise=0.02))
     X[:, 2] = np.nan

@@ -102,7 +102,7 @@ CASES = {
     "column of words": (
         fit(pd.DataFrame({"a": ["x", "y"], "b": [1, 2]})),
         ValueError,
-        "could not convert string to float: 'x'",
+        "^X has columns that are not numbers: 'a'",
     ),
     "names of two kinds": (
         fit(pd.DataFrame(ROWS, columns=["a", *range(11)])),

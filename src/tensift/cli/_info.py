@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     check_figure_name(arguments.figure)
     dataset = read_input(arguments)
     values = _look_at_values(dataset.data, console)
-    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
+    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords, dataset.units)
     files = files_of_input(arguments.input)
     held = format_bytes(sum(file.stat().st_size for file in files))
     held = held if len(files) == 1 else f"{len(files)} files, {held}"
@@ -192,7 +192,9 @@ def _describe_mode(names: ModeNames, mode: int, size: int) -> str:
     if not names.is_named(mode):
         return f"{name}length {size}"
     shown = ", ".join(names.label(mode, i) for i in range(min(size, 6)))
-    return f"{name}length {size}: {shown}{', ...' if size > 6 else ''}"
+    unit = names.units.get(names.title(mode), "")
+    more = ", ..." if size > 6 else ""
+    return f"{name}length {size}: {shown}{more}{f' {unit}' if unit else ''}"
 
 
 def _print_orientations(dataset: TensorDataset, names: ModeNames) -> None:

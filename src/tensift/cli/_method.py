@@ -81,7 +81,7 @@ def add_method_arguments(group: Any) -> None:
         add_option(group, PaperSolver, name, default=None, prefix="with --solver paper: ")
     add_feature_mode(group)
     add_option(group, kind, "score_by")
-    add_option(group, kind, "scale", choices=("max", "none"))
+    add_option(group, kind, "scale", choices=("max", "feature", "none"))
     add_option(
         group, kind, "missing",
         help="what NaN means: raise refuses it, allow takes it for a value that was not observed "
@@ -243,6 +243,6 @@ def say_missing(console: Console, selector: TensorSelector) -> None:
 
 def feature_names_of(selector: TensorSelector, dataset: TensorDataset) -> ModeNames:
     """The names of the features: elements, or the indices of a mode."""
-    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
+    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords, dataset.units)
     mode = selector._mode_of_features()
     return names if mode is None else names.only([mode])

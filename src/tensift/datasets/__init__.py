@@ -1,8 +1,9 @@
-"""Data tensors and constraints: read them from files, generate data, or load the paper's sets."""
+"""Data tensors and constraints: from files and data frames, generated, or the paper's sets."""
 
 from tensift.datasets._constraints_file import parse_feature, read_constraints
 from tensift.datasets._dataset import TensorDataset
 from tensift.datasets._digits import load_digits
+from tensift.datasets._frames import from_frame, from_long_frame
 from tensift.datasets._open import (
     check_readable,
     choose_tensor,
@@ -25,6 +26,8 @@ __all__ = [
     "fetch_paper",
     "file_of_values",
     "files_of_input",
+    "from_frame",
+    "from_long_frame",
     "header_line",
     "list_paper",
     "load_digits",

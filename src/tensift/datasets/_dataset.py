@@ -40,6 +40,8 @@ class TensorDataset:
         The names of the m feature modes.
     coords : dict of str to ndarray, optional
         The names along a mode, keyed by the mode's name in ``dims``.
+    units : dict of str to str, optional
+        The units of coordinates, keyed by the mode's name: ``{"band": "nm"}``.
     sample_shape : tuple of int, optional
         The shape of the axes that were stacked to make the samples: (rows, columns) if every pixel
         of a scene is a sample. By default (n,).
@@ -74,6 +76,7 @@ class TensorDataset:
     informative: np.ndarray | None = None
     dims: tuple[str, ...] | None = None
     coords: dict[str, np.ndarray] | None = None
+    units: dict[str, str] | None = None
     sample_shape: tuple[int, ...] | None = None
     kept: np.ndarray | None = None
 
@@ -100,6 +103,8 @@ class TensorDataset:
             self._set("dims", _checked_dims(self.dims, modes))
         if self.coords is not None:
             self._set("coords", _checked_coords(self.coords, self.dims, self.feature_shape))
+        if self.units is not None:
+            self._set("units", _checked_units(self.units, self.dims))
         if self.sample_shape is not None:
             self._set("sample_shape", tuple(int(size) for size in self.sample_shape))
         if self.kept is not None:
@@ -233,6 +238,13 @@ def _checked_coords(
             )
         checked[dim] = values
     return checked
+
+
+def _checked_units(units: Mapping[str, Any], dims: tuple[str, ...] | None) -> dict[str, str]:
+    for dim in units:
+        if dims is None or dim not in dims:
+            raise ValueError(f"units names the mode {dim!r}, which is not in dims ({dims})")
+    return {dim: str(unit) for dim, unit in units.items()}
 
 
 def _checked_kept(kept: Any, shape: tuple[int, ...] | None, n_samples: int) -> np.ndarray:

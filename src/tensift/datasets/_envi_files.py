@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tensift._utils.warnings import warn_user
 from tensift.datasets._stored import MAP_FROM_BYTES, Contents, StoredArray, damaged_file
+from tensift.datasets._wavelengths import named_wavelengths, unit_of
 
 __all__ = ["envi_header_of", "files_of_envi", "open_envi"]
 
@@ -38,6 +40,8 @@ class _Header:
     interleave: str
     offset: int
     names: np.ndarray | None  # wavelengths, or else names of the bands
+    unit: str | None  # of wavelengths
+    n_bad: int  # bands that the header marks as bad
     nodata: float | None
 
     @property
@@ -107,6 +111,11 @@ def open_envi(path: Path, header: Path) -> Contents:
             f"lines x {found.columns} samples x {found.bands} bands of {found.dtype}, after "
             f"{found.offset} bytes); one of the two files is damaged, or belongs to another"
         )
+    if 0 < found.n_bad < found.bands:
+        warn_user(
+            f"{header}: {found.n_bad} of {found.bands} bands are marked as bad (bbl), and are read "
+            "like all others; leave them out with Constraints(exclude=...) (--exclude)"
+        )
     mapped = held >= _MAP_FROM_BYTES
 
     def load() -> np.ndarray:
@@ -125,6 +134,7 @@ def open_envi(path: Path, header: Path) -> Contents:
         axes=("row", "column", "band"),
         sample_axes=(0, 1),
         coords={} if found.names is None else {"band": found.names},
+        units={} if found.unit is None else {"band": found.unit},
         nodata=found.nodata,
     )
     return Contents("ENVI", {"data": array})
@@ -188,7 +198,8 @@ def _parse(text: str) -> _Header:
         dtype.newbyteorder("<" if order == 0 else ">"),
         interleave,
         _number(fields, "header offset", least=0, default=0),
-        _band_names(fields, sizes["bands"]),
+        *_band_names(fields, sizes["bands"]),
+        _bad_bands(fields, sizes["bands"]),
         _nodata(fields),
     )
 
@@ -208,23 +219,35 @@ def _number(fields: dict[str, str], name: str, *, least: int, default: int | Non
     return int(text)
 
 
-def _band_names(fields: dict[str, str], bands: int) -> np.ndarray | None:
-    """Return the wavelengths as numbers, or else the names of the bands."""
-    for name in ("wavelength", "band names"):
-        if name not in fields:
-            continue
-        entries = [entry.strip() for entry in fields[name].split(",")]
-        if len(entries) == bands + 1 and not entries[-1]:
-            entries.pop()  # after a last comma
-        if len(entries) != bands:
-            raise ValueError(f"{name!r} has {len(entries)} entries for {bands} bands")
-        if name == "band names":
-            return np.array(entries)
-        values = np.array([_float(name, entry) for entry in entries])
+def _entries(fields: dict[str, str], name: str, bands: int) -> list[str]:
+    """Return the entries of a list with one for every band."""
+    entries = [entry.strip() for entry in fields[name].split(",")]
+    if len(entries) == bands + 1 and not entries[-1]:
+        entries.pop()  # after a last comma
+    if len(entries) != bands:
+        raise ValueError(f"{name!r} has {len(entries)} entries for {bands} bands")
+    return entries
+
+
+def _band_names(fields: dict[str, str], bands: int) -> tuple[np.ndarray | None, str | None]:
+    """Return the wavelengths as numbers and their unit, or else the names of the bands."""
+    if "wavelength" in fields:
+        entries = _entries(fields, "wavelength", bands)
+        values = np.array([_float("wavelength", entry) for entry in entries])
         if not np.isfinite(values).all():
             raise ValueError("'wavelength' must hold finite numbers")
-        return values
-    return None
+        return values, unit_of(fields.get("wavelength units"))
+    if "band names" not in fields:
+        return None, None
+    names = _entries(fields, "band names", bands)
+    return named_wavelengths(names) or (np.array(names), None)
+
+
+def _bad_bands(fields: dict[str, str], bands: int) -> int:
+    """Return how many bands are marked with a zero in the list of bad bands."""
+    if "bbl" not in fields:
+        return 0
+    return sum(_float("bbl", entry) == 0 for entry in _entries(fields, "bbl", bands))
 
 
 def _nodata(fields: dict[str, str]) -> float | None:

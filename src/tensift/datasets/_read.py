@@ -71,11 +71,15 @@ def read_tensor(
           the order of their names: samples of shape (row, column), or (row, column, channel) in
           colour. If the folder has no pictures but subfolders have, these are the labels.
         - TIFF (needs tifffile): several pages are samples. One page with map coordinates, or with
-          many bands, is a scene of shape (row, column, band).
+          many bands, is a scene of shape (row, column, band). Numbers are read as they are stored;
+          bands with different scales are refused.
         - ENVI: the header ``.hdr`` or the numbers beside it, a scene of shape (row, column, band).
-          A large one is memory-mapped. Wavelengths or names of bands become coordinates.
+          A large one is memory-mapped.
 
-        Every pixel of a scene is a sample by default, with its bands as features.
+        Every pixel of a scene is a sample by default, with its bands as features. Wavelengths, or
+        else names of bands, become coordinates: those of ENVI headers, and of GeoTIFFs the
+        descriptions and the metadata that GDAL and rasterio write (``wavelength``,
+        ``CENTRAL_WAVELENGTH_UM``, "Band 3 (671.5 Nanometers)").
     variable : str, optional
         The array to read, if the file contains several.
     labels : str, path or array-like of shape (n,), optional
@@ -88,11 +92,12 @@ def read_tensor(
         The axis of the samples in the stored array. By default the first; in MATLAB files the
         last, as in the paper's files. Several axes are stacked in the given order: with
         ``(0, 1)``, every pixel of an array (rows, columns, bands) is a sample. Axes may be given
-        by name if the file names them, also as one text: ``"row,column"``.
+        by name if the file names them, also as one text: ``"row,column"``, of a scene also
+        ``"y,x"``.
     mask : str, path or array-like of bool, optional
         True where a sample was measured; the other samples are left out. For pixels, an array of
         the shape of the scene. It may be given like `labels`. By default the mask that a TIFF
-        scene holds, if it does.
+        scene holds, or that GDAL wrote beside it (``.msk``).
     nodata : float, optional
         Samples with this value anywhere are left out. By default the value that a scene declares
         (``data ignore value`` in ENVI, ``GDAL_NODATA`` in TIFF). NaN is a value here too.
@@ -199,6 +204,7 @@ def read_tensor(
         informative=_read_informative(path, contents, data.shape[1:], feature_mode),
         dims=dims,
         coords=coords,
+        units={dim: stored.units[dim] for dim in dims or [] if dim in stored.units} or None,
     )
 
 

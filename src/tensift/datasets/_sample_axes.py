@@ -22,6 +22,12 @@ __all__ = [
 
 SampleAxis = int | str | Sequence[int | str]
 
+# What the axes of a scene are called elsewhere.
+_ALIASES = {
+    "y": "row", "rows": "row", "line": "row", "lines": "row",
+    "x": "column", "columns": "column", "col": "column", "cols": "column",
+    "bands": "band", "wavelength": "band",
+}  # fmt: skip
 _CHUNK_BYTES = 2**25  # of samples that are looked at together
 
 
@@ -49,6 +55,8 @@ def resolve_sample_axes(
 def _axis(path: Path, shape: tuple[int, ...], one: int | str, names: Sequence[str]) -> int:
     if isinstance(one, str) and one in names:
         return list(names).index(one)
+    if isinstance(one, str) and _ALIASES.get(one.lower()) in names:
+        return list(names).index(_ALIASES[one.lower()])
     try:
         axis = int(one)
     except ValueError:

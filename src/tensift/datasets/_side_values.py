@@ -51,6 +51,8 @@ def _read_values_file(given: str | os.PathLike[str], what: str) -> np.ndarray:
             raise ValueError(f"{path}: a text file of {what} has no arrays; leave out ':{name}'")
         return read_label_list(path)
     arrays = contents.arrays
+    if name is None and len(arrays) > 1 and contents.mask in arrays:
+        arrays = {key: array for key, array in arrays.items() if key != contents.mask}
     if name is None and len(arrays) != 1:
         held = ", ".join(arrays)
         raise ValueError(

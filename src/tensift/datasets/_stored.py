@@ -49,7 +49,7 @@ class StoredArray:
     array must not be loaded, if so.
 
     Some formats say more: the names of all axes, the axes that count the samples, the names along
-    an axis by its name, and the value of what was not measured.
+    an axis by its name and their unit, and the value of what was not measured.
     """
 
     shape: tuple[int, ...]
@@ -61,6 +61,7 @@ class StoredArray:
     axes: tuple[str, ...] = ()
     sample_axes: tuple[int, ...] | None = None
     coords: dict[str, np.ndarray] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
     nodata: float | None = None
 
     @property

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tensift.datasets._gdal_tags import METADATA_TAG, BandNames, names_of_bands
 from tensift.datasets._stored import (
     Contents,
     RefusedFile,
@@ -89,6 +90,7 @@ def open_tiff(path: Path) -> Contents:
         tags = pages[places[0]].tags
         on_map = any(tag in tags for tag in _MAP_TAGS)
         nodata = _nodata(tags)
+        bands = _names_of_bands(path, tags, first.bands)
 
     load = _TiffLoader(path, tuple(places), first)
     if len(places) > 1:
@@ -104,7 +106,7 @@ def open_tiff(path: Path) -> Contents:
         last = "band" if scene else "channel"
     if first.bands > 1 or len(places) == 1:
         axes, shape = (*axes, last), (*shape, first.bands)
-    names = _CHANNELS.get(first.bands) if last == "channel" else None
+    names: Any = _CHANNELS.get(first.bands) if last == "channel" else bands.values
     data = StoredArray(
         shape,
         first.dtype,
@@ -112,13 +114,16 @@ def open_tiff(path: Path) -> Contents:
         "pages",
         axes=axes,
         sample_axes=samples,
-        coords={} if names is None else {"channel": np.array(names)},
+        coords={} if names is None else {last: np.array(names)},
+        units={} if last == "channel" or bands.unit is None else {last: bands.unit},
         nodata=nodata,
     )
     arrays = {"data": data}
     if len(masks) == len(places) == 1:
         mask = (first.height, first.width)
         arrays["mask"] = StoredArray(mask, np.dtype(bool), _MaskLoader(path, masks[0], mask))
+    elif len(places) == 1 and not masks and (beside := _mask_beside(path, first)) is not None:
+        arrays["mask"] = beside
     return Contents("TIFF", arrays, mask="mask" if "mask" in arrays else None)
 
 
@@ -231,6 +236,33 @@ def _refuse_stacks(path: Path, file: Any, n_pages: int) -> None:
             f"{path}: a stack of ImageJ with {found[1]} pictures, of which only {n_pages} have a "
             "page; save it as BigTIFF"
         )
+
+
+def _names_of_bands(path: Path, tags: Any, bands: int) -> BandNames:
+    tag = tags.get(METADATA_TAG)
+    if tag is None or not isinstance(tag.value, str):
+        return BandNames()
+    try:
+        return names_of_bands(tag.value, bands)
+    except RefusedFile as error:
+        raise RefusedFile(f"{path}: {error}") from None
+
+
+def _mask_beside(path: Path, scene: _Page) -> StoredArray | None:
+    """Return the mask that GDAL wrote into a file of its own."""
+    beside = path.with_name(f"{path.name}.msk")
+    if not beside.is_file():
+        return None
+    with _tiff(beside) as file:
+        page = _describe(beside, file.pages[0], 0)
+        _check_storage(beside, file.pages[0], 0)
+    shape = (scene.height, scene.width)
+    if (page.height, page.width, page.bands) != (*shape, 1):
+        raise RefusedFile(
+            f"{beside}: a mask with {page.words} beside a scene of {scene.height} x {scene.width} "
+            "pixels; save one mask for all bands, or give another with mask (--mask)"
+        )
+    return StoredArray(shape, np.dtype(bool), _MaskLoader(beside, 0, shape))
 
 
 def _nodata(tags: Any) -> float | None:

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 
 from tensift._utils.arrays import as_array
 from tensift._utils.namespace import refuse_device_array
+from tensift.labels import is_frame, refuse_columns_without_numbers
+from tensift.sources import in_memory
 
 __all__ = ["ClassMeans", "as_real_rows", "check_data", "encode_labels"]
 
@@ -22,7 +24,9 @@ def check_data(X: ArrayLike, *, allow_nan: bool = False, can_allow: bool = False
     With `can_allow`, the error about NaN says that there is a parameter that allows it.
     """
     refuse_device_array(X, "this function")
-    data = as_array(X)
+    if is_frame(X):
+        refuse_columns_without_numbers(X)
+    data = as_array(in_memory(X))
     if data.dtype.kind not in "biufc":
         raise ValueError(f"X must contain numbers; got an array of dtype {data.dtype}")
     if data.ndim < 2 or data.size == 0:

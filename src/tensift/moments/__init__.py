@@ -5,13 +5,14 @@ from tensift.moments._collect import collect_moments
 from tensift.moments._conditional_means import conditional_means
 from tensift.moments._dask_moments import DaskMoments, joined_gram
 from tensift.moments._data_checks import check_magnitude, usable_gram, usable_scale
+from tensift.moments._deviations import FeatureScale, spread_above_rounding
 from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_message
 from tensift.moments._lazy import lazy_source
 from tensift.moments._missing import MISSING, MissingValues, is_missing
 from tensift.moments._moments import Moments, largest_modulus, largest_observed
 from tensift.moments._observed_moments import ObservedMoments
-from tensift.moments._orientation import Orientation, same_specification
+from tensift.moments._orientation import Orientation, divided, same_specification
 from tensift.moments._oriented import OrientedEstimator
 from tensift.moments._samples import (
     TensorEstimator,
@@ -30,6 +31,7 @@ __all__ = [
     "MISSING",
     "DaskMoments",
     "DeviceMoments",
+    "FeatureScale",
     "GramTensor",
     "MissingValues",
     "Moments",
@@ -46,6 +48,7 @@ __all__ = [
     "checked_chunk",
     "collect_moments",
     "conditional_means",
+    "divided",
     "is_missing",
     "joined_gram",
     "largest_modulus",
@@ -55,6 +58,7 @@ __all__ = [
     "not_kept_message",
     "same_specification",
     "sample_axes",
+    "spread_above_rounding",
     "take_in_subsample",
     "usable_gram",
     "usable_scale",

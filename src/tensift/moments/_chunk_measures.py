@@ -60,12 +60,21 @@ def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:
 
 
 def correlations_of_chunk(
-    chunk: NDArray, feature_shape: tuple[int, ...], modes: Sequence[int], *, missing: bool = False
+    chunk: NDArray,
+    feature_shape: tuple[int, ...],
+    modes: Sequence[int],
+    deviations: NDArray[np.float64] | None = None,
+    *,
+    missing: bool = False,
 ) -> list[NDArray]:
-    """Return the uncentred self-correlations ``X_(k) X_(k)^T`` of some modes of a chunk."""
+    """Return the uncentred self-correlations ``X_(k) X_(k)^T`` of some modes of a chunk.
+
+    With `deviations`, those of the samples divided by them.
+    """
     samples = checked_chunk(chunk, feature_shape, missing=missing)
     if missing and is_missing(samples).any():
         refuse_mixed("eigen")
+    samples = samples if deviations is None else samples / deviations
     samples = samples.astype(complex if np.iscomplexobj(samples) else float, copy=False)
     return [self_correlation(samples, mode + 1) for mode in modes]
 

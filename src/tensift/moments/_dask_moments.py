@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,24 @@ class DaskMoments(Moments):
         """Fetch the Gram tensor of the kept slices."""
         return joined_gram(gather_results(self.grams))
 
+    def standardised(self, deviations: NDArray[np.float64]) -> DaskMoments:
+        """Return moments whose slices are divided by numbers that the transforms do not mix.
+
+        The workers divide the Gram matrices again in every task: that costs less than keeping them.
+        """
+        from dask import delayed
+
+        scaled = DaskMoments.__new__(DaskMoments)  # `copy` would fetch the Gram tensor
+        vars(scaled).update(vars(self))
+        scaled.orientation = replace(self.orientation, deviations=deviations)
+        factors = scaled.orientation.in_slices(deviations)
+        divide = delayed(divided_gram, pure=True, traverse=False)
+        scaled.grams = [
+            divide(gram, factors[block])
+            for gram, block in zip(self.grams, self.blocks, strict=True)
+        ]
+        return scaled
+
     def _summary(self) -> Moments:
         small = Moments(self.orientation)
         small.count, small.peak = self.count, self.peak
@@ -133,6 +152,11 @@ def gram_of(moments: Moments, block: slice) -> GramTensor:
     part._columns = [columns[block] for columns in moments._columns]
     part._scatter = None if moments._scatter is None else moments._scatter[block].copy()
     return part.gram()
+
+
+def divided_gram(gram: GramTensor, deviations: NDArray[np.float64]) -> GramTensor:
+    """Return the Gram tensor of a block of slices whose features are divided."""
+    return gram.divided(deviations)
 
 
 def joined_gram(parts: list[GramTensor]) -> GramTensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensift._utils.namespace import is_device_array, namespace_of, widest_precision
 from tensift.algebra import floating_on_device
+from tensift.moments._deviations import spread_above_rounding
 from tensift.moments._device_moments import DeviceMoments, row_blocks
 from tensift.moments._moments import Moments, largest_observed
 from tensift.moments._tensor import GramTensor
@@ -58,9 +59,12 @@ def usable_scale(moments: Moments, scale: str | None = None) -> float:
             f"X has no value above {moments.peak:.0e}, too small for sums of squares; "
             "use smaller units"
         )
-    spread = moments.spread()
+    if moments.orientation.deviations is None:
+        spread, least = moments.spread(), _ROUNDING[precision] * moments.peak
+    else:  # features with large values say nothing of the others
+        spread, least = spread_above_rounding(moments), 0.0
     largest = float(namespace_of(spread).max(spread)) if on_device else spread.max()
-    if largest <= _ROUNDING[precision] * moments.peak:
+    if largest <= least:
         raise ValueError(
             "X is constant: no feature varies between samples, so there is nothing to learn"
         )

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tensift._utils.namespace import (
     in_precision,
@@ -136,6 +141,13 @@ class DeviceMoments(Moments):
     def gram(self) -> GramTensor:
         """Return the Gram tensor of the kept slices, dense, in the precision of the sums."""
         return GramTensor(hermitian_part(self._scatter), thin=False)
+
+    def standardised(self, deviations: NDArray[np.float64]) -> DeviceMoments:
+        """Return moments whose slices are divided by numbers that the transforms do not mix."""
+        scaled = copy(self)
+        scaled.orientation = replace(self.orientation, deviations=deviations)
+        scaled._scatter = self.gram().divided(scaled.orientation.in_slices(deviations)).array
+        return scaled
 
     def spread(self) -> Any:
         """Return the standard deviation of every feature, in the precision of results."""

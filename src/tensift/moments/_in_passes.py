@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import get_config
 
 from tensift._utils.warnings import warn_user
@@ -102,6 +105,16 @@ class MomentsInPasses(Moments):
         """Yield all blocks in order, with their Gram matrices."""
         for block in self.blocks:
             yield block, self.gram_of(block)
+
+    def standardised(self, deviations: NDArray[np.float64]) -> MomentsInPasses:
+        """Return moments whose slices are divided, here before they are transformed."""
+        scaled = copy(self)
+        scaled.orientation = replace(self.orientation, deviations=deviations)
+        if self._cached is not None:
+            block, gram = self._cached
+            factors = scaled.orientation.in_slices(deviations)[block]
+            scaled._cached, self._cached = (block, gram.divided(factors)), None
+        return scaled
 
     def forget_samples(self) -> None:
         """Drop the samples and the cached Gram matrices."""

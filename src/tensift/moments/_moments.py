@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -323,6 +325,18 @@ class Moments:
         """Return the standard deviation of every feature."""
         return np.sqrt(self._squares / self.count)
 
+    def standardised(self, deviations: NDArray[np.float64]) -> Moments:
+        """Return moments whose slices are divided by numbers that the transforms do not mix.
+
+        Count, mean, spread and peak stay those of the samples, like the subsample.
+        """
+        scaled = copy(self)
+        scaled.orientation = replace(self.orientation, deviations=deviations)
+        gram = self.gram().divided(scaled.orientation.in_slices(deviations))
+        scaled._columns = [gram.array] if gram.thin else []
+        scaled._scatter = None if gram.thin else gram.array
+        return scaled
+
     def _to_slices(self, samples: NDArray) -> NDArray:
         slices: NDArray = self.orientation.to_slices(samples)
         return slices if self.slices is None else slices[self.slices]
@@ -330,8 +344,10 @@ class Moments:
     @property
     def _slices_are_features(self) -> bool:
         """Whether slices are the samples with permuted axes: all slices, no transform."""
-        return self.slices is None and all(
-            transform.name == "identity" for transform in self.orientation.transforms
+        return (
+            self.slices is None
+            and self.orientation.deviations is None
+            and all(transform.name == "identity" for transform in self.orientation.transforms)
         )
 
     @staticmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -194,28 +196,46 @@ class ObservedMoments(Moments):
             seen = np.asarray(seen.any(axis=tuple(range(seen.ndim - 1)), keepdims=True))
         return int(np.count_nonzero(seen, axis=-1).max())
 
+    def standardised(self, deviations: NDArray[np.float64]) -> Moments:
+        """Return moments whose slices are divided by numbers that the transforms do not mix."""
+        scaled = copy(self)
+        scaled.orientation = replace(self.orientation, deviations=deviations)
+        divided_by = self.orientation.in_slices(deviations)
+        if self._gappy is None:
+            scaled._found = self.gram().divided(divided_by), self.missing
+        else:  # what is clipped depends on the units
+            scaled._found = self._computed(divided_by)
+        return scaled
+
     def gram(self) -> GramTensor:
         """Return ``count`` times the covariances of the slices."""
-        return self._whole.gram() if self._gappy is None else self._covariances()[0]
+        if self._found is None and self._gappy is None:
+            return self._whole.gram()
+        return self._covariances()[0]
 
     def _covariances(self) -> tuple[GramTensor, MissingValues]:
         if self._found is None:
-            pairs = self._whole_as_pairs()
-            pairs.merge(self._begun()[1])
-            mean = self._to_slices(self.mean[None])[:, :, 0]
-            number = pairs.number
-            covariances, is_whole = pairs.covariances(mean)
-            # Slices in which no sample has gaps are positive semidefinite as they are.
-            gram, clipped = nearest_semidefinite(self.count * covariances, is_whole)
-            seen = np.diagonal(number, axis1=1, axis2=2) > 0
-            rarity = rarest(number, seen)
-            fewest, pair = None, None
-            if rarity is not None:
-                fewest, (slot, one, other) = rarity
-                pair = self._element(slot, one), self._element(slot, other)
-            report = MissingValues(self.count, self.observed, fewest, pair, clipped)
-            self._found = GramTensor(gram, thin=False), report
+            self._found = self._computed(None)
         return self._found
+
+    def _computed(self, divided_by: NDArray | None) -> tuple[GramTensor, MissingValues]:
+        pairs = self._whole_as_pairs()
+        pairs.merge(self._begun()[1])
+        mean = self._to_slices(self.mean[None])[:, :, 0]
+        number = pairs.number
+        covariances, is_whole = pairs.covariances(mean)
+        if divided_by is not None:
+            covariances = covariances / (divided_by[:, :, None] * divided_by[:, None, :])
+        # Slices in which no sample has gaps are positive semidefinite as they are.
+        gram, clipped = nearest_semidefinite(self.count * covariances, is_whole)
+        seen = np.diagonal(number, axis1=1, axis2=2) > 0
+        rarity = rarest(number, seen)
+        fewest, pair = None, None
+        if rarity is not None:
+            fewest, (slot, one, other) = rarity
+            pair = self._element(slot, one), self._element(slot, other)
+        report = MissingValues(self.count, self.observed, fewest, pair, clipped)
+        return GramTensor(gram, thin=False), report
 
     def _element(self, slot: int, place: int) -> tuple[int, ...]:
         """Return the element that is a feature of a slice; for identity transforms."""
@@ -242,7 +262,7 @@ class ObservedMoments(Moments):
         whole = self._whole
         scatter = whole.gram().dense() if whole.count else self.blank_scatter()
         mean = self._to_slices(whole.mean[None])[:, :, 0]
-        present = self._to_slices(self._present()[None].astype(float))[:, :, 0] > 0.5
+        present = self._to_slices(self._present()[None].astype(float))[:, :, 0] != 0
         return PairSums.of_complete(whole.count, mean, scatter, present)
 
 

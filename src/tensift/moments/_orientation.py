@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.namespace import is_complex, is_device_array, moved_to, namespace_of
+from tensift._utils.namespace import (
+    is_complex,
+    is_device_array,
+    moved_to,
+    namespace_of,
+    precision_of,
+)
 from tensift.algebra import (
     ModeTransform,
     conjugate_partners,
@@ -20,7 +26,7 @@ from tensift.algebra import (
     make_transforms,
 )
 
-__all__ = ["Orientation", "fits_bases", "make_orientation", "same_specification"]
+__all__ = ["Orientation", "divided", "fits_bases", "make_orientation", "same_specification"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,8 @@ class Orientation:
     real_data : bool, default=True
         Whether samples are real. For real samples, the DFT gives slices in complex conjugate
         pairs, and one slice of each pair is enough.
+    deviations : ndarray of shape feature_shape, optional
+        What samples are divided by before they are transformed (`FeatureScale`).
 
     Examples
     --------
@@ -55,6 +63,7 @@ class Orientation:
     mode: int
     transforms: Sequence[ModeTransform]
     real_data: bool = True
+    deviations: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -100,6 +109,8 @@ class Orientation:
 
     def to_slices(self, samples: Any) -> Any:
         """Transform samples ``(n, d_1, ..., d_m)`` into the kept slices, ``(p', q, n)``."""
+        if self.deviations is not None:
+            samples = divided(samples, self.deviations.reshape(samples.shape[1:]))
         if is_device_array(samples):
             return self._to_slices_on_device(samples)
         rows = np.moveaxis(samples, (0, self.mode + 1), (-2, -1))
@@ -111,6 +122,11 @@ class Orientation:
             rows[self.multiplicity == 1] = rows[self.multiplicity == 1].real  # remove rounding
         # Keep features last in memory, as in the samples: this copy is the cheapest.
         return np.swapaxes(np.ascontiguousarray(rows), 1, 2)
+
+    def in_slices(self, values: NDArray) -> NDArray:
+        """Arrange values of features as those of the kept slices, ``(p', q)``, untransformed."""
+        arranged = np.moveaxis(values, self.mode, -1).reshape(self.n_slices, self.size)
+        return arranged[self.kept_slices]
 
     def _to_slices_on_device(self, samples: Any) -> Any:
         xp = namespace_of(samples)
@@ -133,7 +149,8 @@ class Orientation:
             rows = transform.inverse(rows, axis=axis)
         if self.stays_real and np.iscomplexobj(rows):
             rows = rows.real
-        return np.ascontiguousarray(np.moveaxis(rows, (-2, -1), (0, self.mode + 1)))
+        samples = np.ascontiguousarray(np.moveaxis(rows, (-2, -1), (0, self.mode + 1)))
+        return samples if self.deviations is None else samples * self.deviations
 
     def adjoint_of_slices(self, slices: NDArray) -> NDArray:
         """Apply ``M^H`` along every transformed mode: the adjoint of `to_slices`.
@@ -147,7 +164,8 @@ class Orientation:
         for axis, transform in enumerate(self.transforms):
             if transform.name != "identity":
                 rows = np.moveaxis(np.moveaxis(rows, axis, -1) @ transform.matrix.conj(), -1, axis)
-        return np.ascontiguousarray(np.moveaxis(rows, (-2, -1), (0, self.mode + 1)))
+        samples = np.ascontiguousarray(np.moveaxis(rows, (-2, -1), (0, self.mode + 1)))
+        return samples if self.deviations is None else samples / self.deviations
 
     def expand(self, values: Any) -> Any:
         """Copy values of the kept slices, ``(p', ...)``, to all ``p`` slices.
@@ -195,6 +213,23 @@ class Orientation:
                 moved = xp.moveaxis(values, axis, -1)
                 values = xp.moveaxis(xp.matmul(moved, transform.moved("energy", values)), -1, axis)
         return xp.moveaxis(values, -1, self.mode)
+
+
+def divided(samples: Any, deviations: NDArray[np.float64]) -> Any:
+    """Return samples, or values of features, divided by the deviations of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.moments import divided
+    >>> divided(np.array([[2.0, 30.0], [4.0, 10.0]]), np.array([2.0, 10.0]))
+    array([[1., 3.],
+           [2., 1.]])
+    """
+    if not is_device_array(samples):
+        return samples / deviations
+    xp = namespace_of(samples)
+    return samples / moved_to(samples, deviations, getattr(xp, precision_of(samples)))
 
 
 def make_orientation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -15,7 +16,6 @@ from tensift._utils.namespace import Kind, check_same_kind, is_complex, is_devic
 from tensift._utils.pool import Pool
 from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.threads import blas_threads_for
-from tensift.algebra import is_data_driven
 from tensift.moments._chunk_measures import (
     MomentsOfChunk,
     add_all,
@@ -31,6 +31,7 @@ from tensift.moments._in_passes import MomentsInPasses, passes_for
 from tensift.moments._missing import MissingValues, is_missing
 from tensift.moments._moments import Moments
 from tensift.moments._observed_moments import ObservedMoments, empty_moments, moments_like
+from tensift.moments._orient_samples import SampleOrienter
 from tensift.moments._orientation import (
     Orientation,
     fits_bases,
@@ -38,7 +39,6 @@ from tensift.moments._orientation import (
     same_specification,
 )
 from tensift.moments._resume import PassCheckpoint
-from tensift.moments._samples import TensorEstimator
 from tensift.sources import (
     ChunkedSource,
     EvenSubsample,
@@ -60,7 +60,7 @@ _OF_SAMPLES = {
 }
 
 
-class OrientedEstimator(TensorEstimator):
+class OrientedEstimator(SampleOrienter):
     """An estimator that turns samples into frontal slices and learns only from their moments.
 
     `fit` has two steps: compute the moments of the samples (`_take_in`), then the results
@@ -69,7 +69,7 @@ class OrientedEstimator(TensorEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TensorEstimator._parameter_constraints,
+        **SampleOrienter._parameter_constraints,
         "orientation": [Integral, str],
         "basis": "no_validation",
         "sample_dim": "no_validation",
@@ -225,7 +225,7 @@ class OrientedEstimator(TensorEstimator):
         given = samples
         if self._allows_missing and not is_device_array(samples):
             samples = filled_for(self.basis, samples)
-        orientation = self._orient(real=not is_complex(samples), samples=samples)
+        orientation = self._orientation_of_array(samples)
         subsample = self._new_subsample()
         blocks = None
         if self._solves_in_passes and not is_device_array(samples):
@@ -255,11 +255,7 @@ class OrientedEstimator(TensorEstimator):
         """Read samples that are not in memory: once, or twice for a data-driven basis."""
         self._learn_source(source)
         self._resolve_orientation()
-        correlations = None
-        if is_data_driven(self.basis) and len(self.feature_shape_) > 1:
-            correlations = self._correlations_of(source, checkpoint)
-        real = np.dtype(source.dtype).kind != "c"
-        orientation = self._orient(real=real, correlations=correlations)
+        orientation = self._orientation_of_source(source, checkpoint)
         subsample = self._new_subsample()
         if self._solves_in_passes and isinstance(source, ChunkedSource):
             blocks = passes_for(orientation, source.n_samples, rereadable=source.rereadable)
@@ -281,7 +277,7 @@ class OrientedEstimator(TensorEstimator):
         )
 
     def _correlations_of(
-        self, source: Source, checkpoint: PassCheckpoint | None
+        self, source: Source, checkpoint: PassCheckpoint | None, deviations: NDArray | None
     ) -> list[NDArray[Any]]:
         """Return the self-correlations of the transformed modes, by a separate pass."""
         if not source.rereadable:
@@ -297,6 +293,7 @@ class OrientedEstimator(TensorEstimator):
                 correlations_of_chunk,
                 feature_shape=self.feature_shape_,
                 modes=modes,
+                deviations=deviations,
                 missing=self._allows_missing,
             )
             verbose = self._reading_options()["verbose"]
@@ -341,7 +338,7 @@ class OrientedEstimator(TensorEstimator):
         samples = self._first_samples(X, min_samples=1)
         self._refuse_basis_of_all_samples()
         self._resolve_orientation()
-        orientation = self._orient(real=not is_complex(samples), samples=samples)
+        orientation = self._orientation_of_stream(real=not is_complex(samples), samples=samples)
         blank = empty_moments(orientation, samples, missing=self._allows_missing)
         self._moments = self._updated(blank, samples)
         self._moments.subsample = subsample = self._new_subsample()
@@ -352,7 +349,7 @@ class OrientedEstimator(TensorEstimator):
         self._learn_source(source)
         self._refuse_basis_of_all_samples()
         self._resolve_orientation()
-        orientation = self._orient(real=np.dtype(source.dtype).kind != "c")
+        orientation = self._orientation_of_stream(real=np.dtype(source.dtype).kind != "c")
         measure = MomentsOfChunk(orientation, missing=self._allows_missing)
         subsample = self._new_subsample()
         return moments_of_source(source, measure, subsample=subsample, **self._reading_options())
@@ -365,6 +362,7 @@ class OrientedEstimator(TensorEstimator):
                 "orientation or basis changed since the first chunk, which fixed them; use fit, "
                 "or start again with a clone"
             )
+        self._refuse_deviations_of_all_samples(self._moments.orientation)
         if isinstance(self._moments, MomentsInPasses):
             raise ValueError(
                 "partial_fit after a fit in several passes is not possible: the Gram matrices "
@@ -440,7 +438,7 @@ class OrientedEstimator(TensorEstimator):
         self.orientation_ = self._mode_number("orientation", self.orientation)
 
     def _refuse_basis_of_all_samples(self) -> None:
-        if is_data_driven(self.basis) and len(self.feature_shape_) > 1:
+        if self._learns_basis():
             raise ValueError(
                 "basis='eigen' is computed from all samples, which partial_fit never sees "
                 "together; use fit, or pass the matrix itself as basis"
@@ -471,6 +469,8 @@ class OrientedEstimator(TensorEstimator):
     def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
         """Return the share of the energy of `X` that operators of the kept slices reconstruct."""
         orientation, mean = self._moments.orientation, self._moments.mean
+        if self._deviations is not None:
+            orientation = replace(orientation, deviations=self._deviations)
         source = self._source_of(X, fitted=True)
         if source is not None:
             self._check_source(source)

@@ -29,7 +29,7 @@ from tensift.algebra import floating_on_device
 from tensift.labels import Labelled, Names, SampleDims, unlabelled
 from tensift.moments._device_moments import row_blocks
 from tensift.moments._missing import MISSING, hint_at_missing
-from tensift.sources import Source, source_of
+from tensift.sources import Source, in_memory, source_of
 
 __all__ = [
     "TensorEstimator",
@@ -56,6 +56,7 @@ class TensorEstimator(BaseEstimator):
     sample_dim: SampleDims = None  # for subclasses without this parameter
     # A subclass with the parameter `missing` adds `_may_be_missing` to its constraints.
     names_: Names | None
+    _deviations: NDArray[np.float64] | None = None  # what features are divided by, if anything
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -74,7 +75,7 @@ class TensorEstimator(BaseEstimator):
         With ``reset`` their shape and names are stored; otherwise they must fit the stored ones.
         """
         found = self._unlabelled(X, fitted=not reset)
-        X = found.samples
+        X = in_memory(found.samples)
         refuse_masked(X)
         if isinstance(X, list | tuple):
             # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.
@@ -166,6 +167,7 @@ class TensorEstimator(BaseEstimator):
         self.names_ = names if names is not None and names.shape == self.feature_shape_ else None
         self.n_features_in_ = math.prod(self.feature_shape_)
         self._rows_in = len(shape) == 1
+        self._deviations = None
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         """Raise an error if samples have another shape than the fitted ones."""

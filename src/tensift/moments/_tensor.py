@@ -93,6 +93,15 @@ class GramTensor:
         """Return the Gram tensor of the data multiplied by `factor`."""
         return GramTensor(self.array * (factor if self.thin else factor**2), self.thin)
 
+    def divided(self, deviations: NDArray[np.float64]) -> GramTensor:
+        """Return the Gram tensor of slices whose features are divided by numbers ``(p, q)``."""
+        factors = 1 / deviations
+        if is_device_array(self.array):
+            real = squared_modulus(self.array[:0, ...]).dtype
+            factors = moved_to(self.array, factors, real)
+        array = self.array * factors[:, :, None]
+        return GramTensor(array if self.thin else array * factors[:, None, :], self.thin)
+
 
 def variances(gram: GramTensor) -> Any:
     """Return the sum of squares of every feature of every slice, ``(p, q)``."""

@@ -51,6 +51,8 @@ class ModeNames:
         One name per mode.
     coords : mapping of str to array-like, optional
         Names along a mode, by the mode's name.
+    units : mapping of str to str, optional
+        The units of these names, by the mode's name.
     """
 
     def __init__(
@@ -58,16 +60,19 @@ class ModeNames:
         shape: Sequence[int],
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
+        units: Mapping[str, str] | None = None,
     ) -> None:
         # A dataset checks names, so an empty one is made to check these.
         empty = TensorDataset(
             np.broadcast_to(0.0, (1, *shape)),
             dims=None if dims is None else tuple(dims),
             coords=None if coords is None else dict(coords),
+            units=None if units is None else dict(units),
         )
         self.shape = tuple(shape)
         self.dims = empty.dims
         self.coords = empty.coords or {}
+        self.units = empty.units or {}
 
     def only(self, modes: Sequence[int]) -> ModeNames:
         """The names of only some of the modes."""
@@ -75,7 +80,9 @@ class ModeNames:
         if self.dims is None:
             return ModeNames(shape, [f"mode {mode}" for mode in modes])
         dims = [self.dims[mode] for mode in modes]
-        return ModeNames(shape, dims, {dim: self.coords[dim] for dim in dims if dim in self.coords})
+        coords = {dim: self.coords[dim] for dim in dims if dim in self.coords}
+        units = {dim: self.units[dim] for dim in dims if dim in self.units}
+        return ModeNames(shape, dims, coords, units)
 
     def title(self, mode: int) -> str:
         """The name of a mode."""
@@ -94,13 +101,18 @@ class ModeNames:
             return value.decode(errors="replace")
         return f"{value:g}" if isinstance(value, (float, np.floating)) else str(value)
 
+    def label_in_units(self, mode: int, index: int) -> str:
+        """The name of one index along a mode, with its unit: ``650 nm``."""
+        unit = self.units.get(self.title(mode), "") if self.is_named(mode) else ""
+        return f"{self.label(mode, index)} {unit}".rstrip()
+
     def describe(self, index: Sequence[int]) -> str:
-        """One feature in words, such as ``row 3, column 4``."""
+        """One feature in words, such as ``row 3, column 4`` or ``band 650 nm``."""
         words = []
         for mode, place in enumerate(index):
             title = self.title(mode)
             # "mode 1 3" would read as one number.
-            words.append(f"{title}{':' * title[-1:].isdigit()} {self.label(mode, place)}")
+            words.append(f"{title}{':' * title[-1:].isdigit()} {self.label_in_units(mode, place)}")
         return ", ".join(words)
 
     def set_ticks(self, axis: Axis, mode: int, most: int = 8) -> None:
@@ -120,4 +132,5 @@ class ModeNames:
         else:
             axis.set_major_locator(MaxNLocator(nbins=most, integer=True))
         axis.set_major_formatter(FuncFormatter(name))
-        axis.set_label_text(plain(self.title(mode)))
+        unit = self.units.get(self.title(mode), "") if self.is_named(mode) else ""
+        axis.set_label_text(plain(f"{self.title(mode)} ({unit})" if unit else self.title(mode)))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.sklearn_compat import Interval
+from tensift._utils.sklearn_compat import Interval, StrOptions
 from tensift.labels import SampleDims
 from tensift.rivals._greedy import GreedySelector, Picks
 from tensift.selection import (
@@ -56,6 +56,10 @@ class ColumnSubsetSelector(GreedySelector):
     missing : {"raise", "allow"}, default="raise"
         What NaN means. "raise": an error. "allow": a value that was not observed. Estimates
         from the other values take their place.
+    scale : {"feature"} or None, default=None
+        "feature" divides every feature by its standard deviation, for features in different units:
+        then their units do not count. With `feature_mode`, all elements of a feature are divided by
+        the same number. None leaves the data as they are.
 
     Attributes
     ----------
@@ -123,6 +127,7 @@ class ColumnSubsetSelector(GreedySelector):
         **TensorSelector._may_be_missing,
         "swaps": [Interval(Integral, 0, None, closed="left")],
         "sample_dim": "no_validation",
+        "scale": [StrOptions({"feature"}), None],
     }
 
     def __init__(
@@ -135,6 +140,7 @@ class ColumnSubsetSelector(GreedySelector):
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
         missing: str = "raise",
+        scale: str | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.swaps = swaps
@@ -143,6 +149,7 @@ class ColumnSubsetSelector(GreedySelector):
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
         self.missing = missing
+        self.scale = scale
 
     def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
         return suggest_count_by_reconstruction(rows, mode, self._limits())

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
+from tensift.moments import FeatureScale
 from tensift.rivals._fibres import centred_fibres, energies, without_constants
 from tensift.rivals._spread import spread_of_elements
 from tensift.selection import (
@@ -101,6 +102,8 @@ class GreedySelector(TensorSelector):
     scores and order agree.
     """
 
+    scale: str | None = None  # for subclasses without this parameter
+
     @fit_context
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Pick features of `X`, one after another.
@@ -118,6 +121,9 @@ class GreedySelector(TensorSelector):
         """
         spread, samples = spread_of_elements(self, X)
         mode = self._mode_of_features()
+        if self.scale == "feature":
+            self._deviations = FeatureScale(mode).of_samples(samples)
+            spread, samples = self._in_units(spread), self._in_units(samples)
         values, kept = without_constants(centred_fibres(samples, spread, mode))
         spread = pool_elements(spread, mode)
         rows, limits = even_subsample(samples), self._limits()

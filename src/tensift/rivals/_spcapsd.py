@@ -46,8 +46,9 @@ class SPCAPSD(STPCASelector):
     solver : {"paper", "exact"}, PaperSolver or ExactSolver, default="paper"
         "paper" is the authors' iteration. "exact" minimises the problem and proves how close it
         came. Pass an object to change the settings, for example ``PaperSolver(max_iter=500)``.
-    scale : {"max"} or None, default="max"
-        "max" divides the data by their largest absolute value; None leaves them as they are.
+    scale : {"max", "feature"} or None, default="max"
+        "max" divides the data by their largest absolute value, "feature" every feature by its
+        standard deviation; None leaves them as they are.
     constraints : Constraints or None, default=None
         What the selection must respect: features to keep or leave out, a budget, distances, groups.
     feature_mode : int or None, default=None
@@ -197,6 +198,9 @@ class _FlatOrientation(Orientation):
 
     def to_slices(self, samples: NDArray) -> NDArray:
         return super().to_slices(samples.reshape(len(samples), -1))
+
+    def in_slices(self, values: NDArray) -> NDArray:
+        return values.reshape(1, -1)
 
     def spread_over_features(self, slice_values: NDArray[np.float64]) -> NDArray[np.float64]:
         return super().spread_over_features(slice_values).reshape(self.feature_shape)

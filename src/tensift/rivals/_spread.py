@@ -6,7 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.stacks import squared_modulus
-from tensift.moments import check_magnitude, is_missing, largest_modulus, largest_observed
+from tensift.moments import (
+    FeatureScale,
+    check_magnitude,
+    is_missing,
+    largest_modulus,
+    largest_observed,
+)
 from tensift.selection import TensorSelector
 
 __all__ = ["spread_of_columns", "spread_of_elements"]
@@ -55,4 +61,6 @@ def _spread_of_observed(
     spread = peak * np.where(spread > _ROUNDING * np.abs(values).max(axis=0), spread, 0.0)
     if not spread.any():
         raise ValueError("X is constant: no feature varies between samples, nothing to learn")
+    if getattr(selector, "scale", None) == "feature":  # estimates must not depend on units
+        selector._deviations = FeatureScale(selector._mode_of_features()).of_samples(samples)
     return spread, selector._filled(samples).rows

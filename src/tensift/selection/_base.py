@@ -38,6 +38,7 @@ from tensift.moments import (
 )
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount
+from tensift.selection._gaps import without_gaps
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
 from tensift.selection._kept_values import put_back, select, select_in_chunk
 from tensift.selection._limits import FeatureLimits
@@ -155,7 +156,7 @@ class TensorSelector(ReplacingSelector):
             self.scores_ = scores = np.where(never.reshape(scores.shape), 0.0, scores)
         observed = None
         if rows is not None:
-            rows, observed = self._filled(rows)
+            rows, observed = without_gaps(rows)
         if rows is None and (self.selection != "top" or wanted == "auto"):
             raise ValueError(
                 f"selection={self.selection!r} with n_features_to_select={wanted!r} looks at "
@@ -379,7 +380,6 @@ class TensorSelector(ReplacingSelector):
 
     def _keep(self, X: Any) -> Any:
         """Keep the selected features of samples without names."""
-        rows = n_axes(X) == 2
         source = lazy_source(self, X)
         if source is not None:
             mask, mode = self._get_support_mask(), self._fitted_mode()
@@ -396,6 +396,7 @@ class TensorSelector(ReplacingSelector):
             )
             self._refuse_tensor_frames(kept)
             return kept
+        rows = n_axes(X) == 2
         samples = self._validate_samples(X, reset=False, min_samples=1)
         mode = self._fitted_mode()
         if is_device_array(samples):

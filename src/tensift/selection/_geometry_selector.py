@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift._utils.namespace import Kind, is_device_array, kind_of, moved_to
-from tensift._utils.sklearn_compat import fit_context
+from tensift._utils.sklearn_compat import StrOptions, fit_context
 from tensift.labels import SampleDims
-from tensift.moments import Moments, take_in_subsample
+from tensift.moments import FeatureScale, Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import count_by_neighbours
+from tensift.selection._gaps import without_gaps
 from tensift.selection._geometry import Geometry, GeometryOrder
 from tensift.selection._rules import selection_by
 
@@ -50,6 +51,10 @@ class GeometrySelector(TensorSelector):
         of a scene is a sample. None: the first.
     missing : {"raise", "allow"}, default="raise"
         What NaN means. "raise": an error. "allow": a value that was not observed (see Notes).
+    scale : {"feature"} or None, default=None
+        "feature" divides every feature by its standard deviation in the samples that are looked
+        at, for features in different units: then their units do not count. With `feature_mode`, all
+        elements of a feature are divided by the same number. None leaves the data as they are.
     verbose : bool or int, default=False
         Show progress on standard error while files are read.
 
@@ -127,6 +132,7 @@ class GeometrySelector(TensorSelector):
         },
         **TensorSelector._may_be_missing,
         "sample_dim": "no_validation",
+        "scale": [StrOptions({"feature"}), None],
         "verbose": ["verbose"],
     }
     _takes_device_arrays = True
@@ -141,11 +147,13 @@ class GeometrySelector(TensorSelector):
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
         missing: str = "raise",
+        scale: str | None = None,
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.constraints = constraints
         self.feature_mode = feature_mode
+        self.scale = scale
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
         self.missing = missing
@@ -172,8 +180,11 @@ class GeometrySelector(TensorSelector):
         if self._samples_to_learn_from() is None:  # they came from a source or moments, as copies
             self._keep_rows(rows)
         self._note_missing(rows)
-        rows, observed = self._filled(rows)
         mode = self._scored_mode = self._mode_of_features()
+        if self.scale == "feature":
+            self._deviations = FeatureScale(mode).of_samples(rows)
+            rows = self._in_units(rows)
+        rows, observed = without_gaps(rows)
         geometry = Geometry(rows, mode, observed)
         if geometry.is_constant:
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")

@@ -82,13 +82,15 @@ class LinearEstimate:
     noise : ndarray of shape (s,), optional
         The standard deviations with which known values will be measured; not negative. Without
         them, and where they are zero, known values are exact.
+    deviations : ndarray of shape (d,), optional
+        Values are divided by these numbers before anything is learned, and results multiplied.
     observed : ndarray of bool, shape (n, d), optional
         Where `rows` were observed; the others are estimates, on which no error can be measured.
 
     Attributes
     ----------
     ridge : float
-        The ridge ``a``, in squared units of the samples.
+        The ridge ``a``, in squared units of the (divided) samples.
     size : int
         The number of values of a sample, ``d``.
     mean : array of shape (d,)
@@ -112,13 +114,21 @@ class LinearEstimate:
         rows: Any,
         known: Any,
         noise: NDArray[np.float64] | None = None,
+        deviations: NDArray[np.float64] | None = None,
         observed: NDArray[np.bool_] | None = None,
     ) -> None:
         rows = widened(rows)
         xp = namespace_of(rows)
         self._known, self._observed = known, observed
         self._n_samples, self.size = rows.shape
-        self.mean = xp.mean(rows, axis=0)
+        self.mean = self._center = xp.mean(rows, axis=0)
+        self._deviations = None
+        if deviations is not None:
+            self._deviations = moved_like(_real_part(rows), deviations)
+            rows = rows / self._deviations
+            self._center = xp.mean(rows, axis=0)
+            if noise is not None:
+                noise = np.asarray(noise, float) / deviations[to_numpy(known)]
         self._set_scale(rows)
         columns = self._centred(xp.take(rows, known, axis=1))
         plain = _SingularValues(columns)
@@ -145,12 +155,16 @@ class LinearEstimate:
         """
         values = widened(values)
         xp = namespace_of(values)
-        centred, doubt = self._centred(values), None
+        centred, doubt = self._centred(self._divided(values)), None
         if isinstance(values, np.ndarray) and np.isnan(values).any():
             centred, doubt = self._gaps.filled(centred, self._weights if return_std else None)
-            means = xp.take(self.mean, self._known)
-            values = np.where(np.isnan(values), centred * self._unit + means, values)
-        found = xp.matmul(centred, self._weights) * self._unit + self.mean
+            estimates = centred * self._unit + self._center[self._known]
+            if self._deviations is not None:
+                estimates = estimates * self._deviations[self._known]
+            values = np.where(np.isnan(values), estimates, values)
+        found = xp.matmul(centred, self._weights) * self._unit + self._center
+        if self._deviations is not None:
+            found = found * self._deviations
         if isinstance(found, np.ndarray):  # the standard has no assignment by index arrays
             found[:, self._known[self._is_exact]] = values[:, self._is_exact]
         else:
@@ -162,10 +176,11 @@ class LinearEstimate:
             of_known = xp.sqrt(1 + self._of_known.leverage(centred))[:, None] * self.deviation
             inflated = xp.where(self._is_known, of_known, inflated)
         if doubt is not None:
-            inflated = np.sqrt(inflated**2 + doubt.of_all * self._unit**2)
-            inflated[:, self._known] = np.where(
-                doubt.of_known > 0, np.sqrt(doubt.of_known) * self._unit, inflated[:, self._known]
-            )
+            units = np.full(self.size, self._unit)
+            units = units if self._deviations is None else units * self._deviations
+            inflated = np.sqrt(inflated**2 + doubt.of_all * units**2)
+            own = np.sqrt(doubt.of_known) * units[self._known]
+            inflated[:, self._known] = np.where(own > 0, own, inflated[:, self._known])
         return found, inflated
 
     @property
@@ -189,7 +204,7 @@ class LinearEstimate:
         for start, stop in _ranges(self._n_samples, self.size):
             block = rows[:, start:stop]
             largest.append(xp.max(xp.abs(block), axis=0))
-            left.append(xp.max(xp.abs(block - self.mean[start:stop]), axis=0))
+            left.append(xp.max(xp.abs(block - self._center[start:stop]), axis=0))
         away = xp.concat(left)
         self._changes = away > _ROUNDING[self._precision] * xp.concat(largest)
         peak = float(xp.max(xp.where(self._changes, away, xp.zeros_like(away))))
@@ -198,6 +213,12 @@ class LinearEstimate:
         last = self._known.shape[0] - 1
         self._place = xp.clip(xp.searchsorted(self._known, indices), max=last)
         self._is_known = xp.take(self._known, self._place) == indices
+
+    def _divided(self, values: Any) -> Any:
+        """Return known values divided by their deviations."""
+        if self._deviations is None:
+            return values
+        return values / namespace_of(values).take(self._deviations, self._known)
 
     def _scaled(self, values: Any, mean: Any) -> Any:
         """Return values in units in which the largest deviation from the mean is one."""
@@ -209,7 +230,7 @@ class LinearEstimate:
         A value that never changed says nothing about others, so a new one has no leverage.
         """
         xp = namespace_of(values)
-        scaled = self._scaled(values, xp.take(self.mean, self._known))
+        scaled = self._scaled(values, xp.take(self._center, self._known))
         changes = xp.take(self._changes, self._known)
         return xp.where(changes, scaled, xp.zeros_like(scaled))
 
@@ -217,7 +238,7 @@ class LinearEstimate:
         """Yield the scaled values of all samples, some columns at a time; constants are zero."""
         xp = namespace_of(rows)
         for start, stop in _ranges(self._n_samples, self.size):
-            block = self._scaled(rows[:, start:stop], self.mean[start:stop])
+            block = self._scaled(rows[:, start:stop], self._center[start:stop])
             keep = self._changes[start:stop]
             if wanted is not None:
                 keep = keep & wanted[start:stop]
@@ -249,6 +270,8 @@ class LinearEstimate:
             deviation.append(xp.where(is_given, xp.zeros_like(square), xp.sqrt(square)))
         self._weights = xp.concat(weights, axis=1)
         self.deviation = xp.concat(deviation) * self._unit
+        if self._deviations is not None:
+            self.deviation = self.deviation * self._deviations
 
 
 class _Doubt(NamedTuple):

@@ -30,7 +30,8 @@ class ReconstructionCurve:
         The numbers of features.
     errors : ndarray of shape (c,)
         The squared error of all elements, as a share of the squared distance to the mean that was
-        learned: 0 is perfect, 1 is as good as the mean.
+        learned: 0 is perfect, 1 is as good as the mean. After a fit with ``scale="feature"`` both
+        are sums over elements divided by their deviations, so that units do not count.
     element_errors : ndarray of shape (c, d_1, ..., d_m)
         The mean squared error of every element, in squared units of the samples. Elements of the
         features themselves have none.
@@ -67,13 +68,18 @@ class ReconstructionCurve:
         sums: NDArray[np.float64],
         n_samples: int,
         feature_shape: tuple[int, ...],
+        deviations: NDArray[np.float64] | None = None,
     ) -> ReconstructionCurve:
-        """Make a curve of sums of squares ``(c + 1, d)``, as `errors_of_samples` returns them."""
-        total = float(sums[-1].sum())
+        """Make a curve of sums of squares ``(c + 1, d)``, as `errors_of_samples` returns them.
+
+        `deviations` are what elements are divided by in the errors of all of them.
+        """
+        in_units = sums if deviations is None else sums / deviations.ravel() ** 2
+        total = float(in_units[-1].sum())
         if total == 0:
             raise ValueError("X equals the fitted mean everywhere: there is nothing to reconstruct")
         means = (sums / n_samples).reshape(len(sums), *feature_shape)
-        errors = sums[:-1].sum(axis=1) / total
+        errors = in_units[:-1].sum(axis=1) / total
         return cls(np.array(counts, dtype=np.intp), errors, means[:-1], means[-1], n_samples)
 
     @property

@@ -286,7 +286,7 @@ class ReplacingSelector(RestoringSelector):
         """Return what the kept features are worth by the rule."""
         mode = self._fitted_mode()
         rows, observed = self._filled(self._checked_samples(_WHO).held())
-        rows = even_subsample(rows)
+        rows = self._in_units(even_subsample(rows))
         kept: KeptSet
         if self.selection == "geometry":
             geometry = Geometry(rows, mode, observed)

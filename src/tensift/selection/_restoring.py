@@ -29,6 +29,7 @@ from tensift.moments import (
     TensorEstimator,
     check_finite,
     check_finite_on_device,
+    divided,
     is_missing,
 )
 from tensift.selection._gaps import WithoutGaps, without_gaps
@@ -124,9 +125,12 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         known = vars(self).get("_gapless")
         if known is not None and known[0] is rows:
             return known[1]
-        found = without_gaps(rows)
-        if found.observed is not None:
-            self._gapless = (rows, found)
+        if is_device_array(rows) or not is_missing(rows).any():
+            return WithoutGaps(rows, None)
+        found = without_gaps(self._in_units(rows))  # estimates must not depend on units
+        if self._deviations is not None:
+            found = found._replace(rows=found.rows * self._deviations)
+        self._gapless = (rows, found)
         return found
 
     @abstractmethod
@@ -143,6 +147,10 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 "collect_moments returns"
             )
         return samples
+
+    def _in_units(self, rows: Any) -> Any:
+        """Return samples in the units of the fit: divided by the deviations of features, or not."""
+        return rows if self._deviations is None else divided(rows, self._deviations)
 
     def _learned_estimate(self, noise: NDArray[np.float64] | None) -> LinearEstimate:
         """Return the estimate for the features kept now; it is learned when first asked for."""
@@ -175,7 +183,8 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             noise = np.full(math.prod(kept_shape), float(noise))
         if observed is not None:
             observed = observed.reshape(len(observed), -1)
-        return LinearEstimate(flat, elements, noise, observed)
+        deviations = None if self._deviations is None else self._deviations.ravel()
+        return LinearEstimate(flat, elements, noise, deviations, observed)
 
     def _elements_of(self, count: int) -> tuple[Any, tuple[int, ...]]:
         """Return the elements of the first `count` features, and their shape in a sample."""
@@ -226,8 +235,9 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         mode features, on all elements of the selected indices). It is learned from evenly spaced
         samples of the fitted ones, at most 2048 (`tensift.sources.even_subsample`), when it is
         first asked for. Generalised cross-validation chooses one ridge for all elements, so
-        elements should have the same units. With `noise`, the estimate is the conditional mean of
-        a Gaussian model.
+        elements should have the same units. After a fit with ``scale="feature"`` it is learned
+        from features divided by their deviations, and estimates have the units of the samples
+        again. With `noise`, the estimate is the conditional mean of a Gaussian model.
 
         Deviations are those of new samples. They are larger for samples that differ more from the
         ones learned from, and errors on left-out samples have a mean square of one in their units.
@@ -371,7 +381,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 estimates=list(zip(learned, known, strict=True)),
             )
             sums, number = source.reduce(measure, _added, title="restoring samples")
-        return ReconstructionCurve.of(wanted, sums, number, self.feature_shape_)
+        return ReconstructionCurve.of(wanted, sums, number, self.feature_shape_, self._deviations)
 
 
 def _added(one: Any, other: Any) -> Any:

@@ -19,7 +19,7 @@ from tensift.sources._dask_tasks import (
 from tensift.sources._even_subsample import EvenSubsample, even_subsample
 from tensift.sources._iterators import Chunks
 from tensift.sources._rows import SlicingReader
-from tensift.sources._source import Source, source_of
+from tensift.sources._source import Source, in_memory, source_of
 
 __all__ = [
     "CHUNK_BUFFERS",
@@ -36,6 +36,7 @@ __all__ = [
     "active_cluster",
     "even_subsample",
     "gather_results",
+    "in_memory",
     "in_processes",
     "keep_on_workers",
     "locate_errors",

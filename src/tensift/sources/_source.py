@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Source", "source_of"]
+__all__ = ["Source", "in_memory", "source_of"]
 
 Measured = TypeVar("Measured")
 
@@ -69,8 +69,11 @@ def source_of(X: Any) -> Source | None:
     """Return a source that reads `X`; None if `X` is in memory.
 
     Sources are made of memory maps and views of them, HDF5 and Zarr arrays and others that can be
-    sliced like them, Dask arrays, and iterators or iterables over chunks. Lists, data frames,
-    sparse matrices and the arrays of any library are in memory.
+    sliced like them, Dask arrays, datasets and loaders of PyTorch, and iterators or iterables over
+    chunks. Lists, data frames, sparse matrices and the arrays of any library are in memory.
+
+    Labels in datasets and loaders of PyTorch are left out. A loader that shuffles is read in the
+    order of its dataset, so that results do not depend on chance.
 
     Examples
     --------
@@ -91,6 +94,7 @@ def source_of(X: Any) -> Source | None:
     from tensift.sources._dask import DaskSource, dask_array_of
     from tensift.sources._iterators import iterable_source
     from tensift.sources._rows import SlicingReader, is_lazy, memmap_reader
+    from tensift.sources._torch import torch_source
 
     X = getattr(
         X, "__tensift_samples__", X
@@ -105,6 +109,28 @@ def source_of(X: Any) -> Source | None:
     array = dask_array_of(X)
     if array is not None:
         return DaskSource(array)
+    from_torch = torch_source(X)
+    if from_torch is not None:
+        return from_torch
     if is_lazy(X):
         return StoredSource(SlicingReader(X))
     return iterable_source(X)
+
+
+def in_memory(X: Any) -> Any:
+    """Return samples as NumPy can convert them: iterators, and what PyTorch reads, as an array.
+
+    Anything else is returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.sources import in_memory
+    >>> in_memory(iter([np.ones((3, 2)), np.zeros((4, 2))])).shape
+    (7, 2)
+    """
+    from tensift.sources._iterators import iterable_source
+    from tensift.sources._torch import torch_source
+
+    source = torch_source(X) or iterable_source(X)
+    return X if source is None else source.map(np.asarray)

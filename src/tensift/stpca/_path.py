@@ -184,10 +184,7 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientatio
     """
     if not isinstance(X, Moments | GramTensor):
         selector._take_in(X)
-        moments = selector._moments
-        _check_missing(selector, moments)
-        many = moments.widest < moments.count
-        return executor_for(moments, selector.scale), moments.orientation, many
+        return _executor(selector)
     given = selector.get_params(deep=False)
     defaults = {"orientation": 0, "basis": "identity", "feature_shape": None}
     for name, default in defaults.items():
@@ -199,9 +196,13 @@ def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientatio
     if isinstance(X, Moments):
         selector._moments = X
         selector._learn_shape(X.orientation.feature_shape, X.names)
-        _check_missing(selector, X)
-        return executor_for(X, selector.scale), X.orientation, X.widest < X.count
+        return _executor(selector)
     check_gram(X)
+    if selector.scale == "feature":
+        raise ValueError(
+            "scale='feature' needs the standard deviations of features, which a GramTensor does "
+            "not have; pass samples or Moments, or scale=None"
+        )
     shape = (X.size, X.n_slices)
     selector._learn_shape(shape)
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
@@ -215,6 +216,14 @@ def _check_missing(selector: STPCASelector, moments: Moments) -> None:
     if moments.missing is not None:
         moments.missing.check()
         moments.missing.warn(selector.names_)
+
+
+def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, bool]:
+    """Return an executor for the moments of a selector, and what `_take_in` does."""
+    _check_missing(selector, selector._moments)
+    moments = selector._moments = selector._moments_in_units()
+    many = moments.widest < moments.count
+    return executor_for(moments, selector.scale), moments.orientation, many
 
 
 def _like(scores: Any, penalties: NDArray[np.float64]) -> Any:

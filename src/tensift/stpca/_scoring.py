@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 
 from tensift._utils.modes import pool_elements
-from tensift._utils.namespace import (
-    in_precision,
-    is_device_array,
-    namespace_of,
-    widest_precision,
-)
+from tensift._utils.namespace import is_device_array, namespace_of
 from tensift._utils.warnings import warn_user
-from tensift.moments import DeviceMoments, GramTensor, Moments, Orientation, variances
+from tensift.moments import GramTensor, Moments, Orientation, spread_above_rounding, variances
 
 __all__ = ["Scoring"]
-
-# A standard deviation below this share of the mean is rounding: the feature is constant.
-_ROUNDING = {"float64": 1e-13, "float32": 1e-5}
 
 
 @dataclass(frozen=True)
@@ -44,14 +36,8 @@ class Scoring:
 
         For a Gram tensor, whose number of samples is unknown, it is the spread times its root.
         """
-        if isinstance(data, DeviceMoments):
-            xp, spread = namespace_of(data.mean), data.spread()
-            least = _ROUNDING[widest_precision(data.mean)] * xp.abs(data.mean)
-            varies = spread > in_precision(least, data.precision)
-            return xp.where(varies, spread, xp.zeros_like(spread))
         if isinstance(data, Moments):
-            spread = data.spread()
-            return np.where(spread > _ROUNDING["float64"] * np.abs(data.mean), spread, 0.0)
+            return spread_above_rounding(data)
         squares = variances(data)
         xp = namespace_of(squares)
         return xp.matrix_transpose(xp.sqrt(squares))
@@ -77,16 +63,24 @@ class Scoring:
 
         This happens if all entries of M have the same modulus, as for the DFT.
         """
-        if self.energy or self.feature_mode is not None:
+        spreads_differ = self.energy and self.orientation.deviations is None
+        if spreads_differ or self.feature_mode is not None:
             return
         transforms = self.orientation.transforms
         flat = [t.name for t in transforms if t.size > 1 and np.ptp(t.energy) == 0]
         if flat:
             warn_user(
                 f"with basis={flat[0]!r} all features along the transformed mode have the "
-                "same operator score; they are ordered by their standard deviation. Use "
-                "score_by='energy' for scores that tell them apart"
+                f"same operator score; {self._how_ordered()}"
             )
+
+    def _how_ordered(self) -> str:
+        if self.orientation.deviations is not None:
+            return "with scale='feature' they are ordered by their index; use another basis"
+        return (
+            "they are ordered by their standard deviation. Use score_by='energy' for scores that "
+            "tell them apart"
+        )
 
 
 def _without_rounding(norms: Any) -> Any:

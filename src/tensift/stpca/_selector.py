@@ -18,6 +18,7 @@ from tensift._utils.progress import progress_bar
 from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
 from tensift.labels import SampleDims
 from tensift.moments import (
+    FeatureScale,
     GramTensor,
     Moments,
     MomentsInPasses,
@@ -108,8 +109,14 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         slice how close it came (`dual_gap_`). "paper" is the authors' iteration, which stops
         somewhat above the optimum. Pass an object to change the settings, for example
         ``ExactSolver(tol=1e-8)`` or ``PaperSolver(max_iter=500)``.
-    scale : {"max"} or None, default="max"
-        Divide the data by their largest absolute value, as the paper does, or leave them.
+    scale : {"max", "feature"} or None, default="max"
+        "max" divides the data by their largest absolute value, as the paper does. "feature" divides
+        every feature by its standard deviation, for features in different units: then their units
+        do not count. With `feature_mode`, all elements of a feature are divided by the same number,
+        the root of their mean variance. Constant features stay constant, with a score of zero.
+        With a basis that mixes features, deviations take one more pass over the samples, which
+        must then be readable twice: no iterator, no Moments, no `partial_fit`. None leaves the data
+        as they are. The paper's penalties are for "max".
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
     sample_dim : hashable, list of these or None, default=None
@@ -183,13 +190,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     array, from files, in chunks, from Dask, by `partial_fit`, or as the moments that
     `collect_moments` returns. Moments that were merged have none, and need "top" and a number.
 
-    With ``missing="allow"`` NaN stands for a value that was not observed, at random. Means and
-    deviations are those of observed values. The covariance of two features of a slice is their
-    correlation over the samples that have both, times their deviations; negative eigenvalues are
-    set to zero. The samples that rules look at get conditional means
-    (`tensift.moments.conditional_means`), and so do all samples if a basis other than "identity"
-    would mix elements, which needs them in memory. Elements that were never observed have a score
-    of 0, come last and are not selected. `transform` passes NaN through.
+    With ``missing="allow"`` NaN stands for a value that was not observed, at random. Covariances
+    are those of `tensift.moments.ObservedMoments`. The samples that rules look at get conditional
+    means, and so do all samples, which must be in memory, if a basis other than "identity" would
+    mix elements. Elements that were never observed have a score of 0 and are not selected.
 
     The paper's solver starts from ``A = I / 2``, where the authors' program draws a random
     diagonal. For complex slices the program uses the objective of the conjugate operator to decide
@@ -221,7 +225,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         "penalty_units": [StrOptions({"absolute", "relative"})],
         "score_by": [StrOptions({"operator", "energy"})],
         "solver": [StrOptions({"exact", "paper"}), ExactSolver, PaperSolver],
-        "scale": [StrOptions({"max"}), None],
+        "scale": [StrOptions({"max", "feature"}), None],
         "n_jobs": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -333,11 +337,12 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _fit_best_candidate(self, X: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
         candidates = self._candidates(X)
-        rows = without_gaps(to_numpy(take_in_subsample(clone(self), X))).rows
+        rows = take_in_subsample(clone(self), X)
         fitted = [
             clone(self).set_params(orientation=orientation, basis=basis).fit(X)
             for orientation, basis in candidates
         ]
+        rows = without_gaps(to_numpy(fitted[0]._in_units(rows))).rows
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
         chosen = choose_orientation(tried, supports, rows, fitted[0]._mode_of_features())
@@ -396,7 +401,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
 
     def _solve(self, samples: NDArray | None) -> None:
         """Solve the slices, score the features, and select among them."""
-        moments, orientation = self._moments, self._moments.orientation
+        moments = self._moments_in_units()
+        orientation, self._deviations = moments.orientation, moments.orientation.deviations
         executor = executor_for(moments, self.scale)
         settings = solver_from(self.solver)
         solver = settings.resolve(many_samples=moments.widest < moments.count)
@@ -457,6 +463,19 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.lam_, self.eta_ = lam, eta
         return executor.solve(solver, lam, eta, self.n_jobs, callback)
 
+    def _feature_scale(self) -> FeatureScale | None:
+        return FeatureScale(self._mode_of_features()) if self.scale == "feature" else None
+
+    def _moments_in_units(self) -> Moments:
+        """Return the moments of the samples in the units that the model sees."""
+        scale, moments = self._feature_scale(), self._moments
+        if moments.orientation.deviations is not None and self._divided_by != scale:
+            raise ValueError(
+                "scale or feature_mode was changed after the samples were divided by the "
+                "deviations of features; fit again"
+            )
+        return moments if scale is None else scale.standardised(moments)
+
     def _needs_subsample(self) -> bool:
         return self._keeps_subsample
 
@@ -471,7 +490,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         looks = self.selection != "top" or self.n_features_to_select == AUTO
         if not looks or self._moments.subsample is None:
             return None
-        return self._moments.subsample.rows()
+        return self._in_units(self._moments.subsample.rows())
 
     def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
         return Scoring(
