@@ -190,10 +190,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     array, from files, in chunks, from Dask, by `partial_fit`, or as the moments that
     `collect_moments` returns. Moments that were merged have none, and need "top" and a number.
 
-    With ``missing="allow"`` NaN stands for a value that was not observed, at random. Covariances
-    are those of `tensift.moments.ObservedMoments`. The samples that rules look at get conditional
-    means, and so do all samples, which must be in memory, if a basis other than "identity" would
-    mix elements. Elements that were never observed have a score of 0 and are not selected.
+    With ``missing="allow"`` covariances are those of `tensift.moments.ObservedMoments`. Samples
+    that rules look at get conditional means, and so do all, which must be in memory, if a basis
+    other than "identity" would mix elements.
 
     The paper's solver starts from ``A = I / 2``, where the authors' program draws a random
     diagonal. For complex slices the program uses the objective of the conjugate operator to decide
