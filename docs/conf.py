@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
         [
             "plot_images.py",
             "plot_wearables.py",
+            "plot_mne.py",
             "plot_eeg.py",
             "plot_hyperspectral.py",
             "plot_bands.py",

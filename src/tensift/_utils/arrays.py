@@ -25,6 +25,7 @@ def as_array(values: Any, name: str = "X") -> NDArray[Any]:
     Subclasses pass through, so that memory maps stay what they are.
     """
     refuse_masked(values, name)
+    _refuse_recordings(values, name)
     try:
         return np.asanyarray(values)
     except ValueError as error:
@@ -34,3 +35,13 @@ def as_array(values: Any, name: str = "X") -> NDArray[Any]:
             f"{name} is ragged: its rows have different lengths or depths; give all samples the "
             "same shape"
         ) from None
+
+
+def _refuse_recordings(values: Any, name: str) -> None:
+    """Refuse objects of MNE-Python: as arrays, they would have channels that are no data, too."""
+    one = values[0] if isinstance(values, list | tuple) and values else values
+    if type(one).__module__.partition(".")[0] == "mne":
+        raise ValueError(
+            f"{name} is {type(one).__name__} of MNE-Python, which cannot be used here; pass an "
+            "array, such as epochs.get_data(picks='data')"
+        )

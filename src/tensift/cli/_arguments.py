@@ -16,6 +16,7 @@ __all__ = [
     "count_or_share",
     "features",
     "jobs",
+    "mode",
     "mode_or_none",
     "names",
     "nodata_value",
@@ -128,16 +129,14 @@ def nodata_value(text: str) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def mode_or_none(text: str) -> int | None:
-    """A feature mode, or the word none."""
-    if text.lower() == "none":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a mode (0, 1, ...) nor the word none"
-        ) from None
+def mode(text: str) -> int | str:
+    """A mode, by number or by name."""
+    return _number_or_name(text)
+
+
+def mode_or_none(text: str) -> int | str | None:
+    """A feature mode, by number or by name, or the word none."""
+    return None if text.lower() == "none" else mode(text)
 
 
 def basis_names(text: str) -> list[str | Path]:

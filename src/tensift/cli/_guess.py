@@ -71,10 +71,8 @@ def _by_names(dataset: TensorDataset) -> Guess | None:
     for kind in ("channel", "band"):
         for place, name in enumerate(names):
             if name in (kind, f"{kind}s"):
-                meaning = (
-                    f"{n} samples of {shape[place]} {kind}s, each with {total // shape[place]} "
-                    f"values; every {kind} is a feature"
-                )
+                each = f", each with {total // shape[place]} values" if len(shape) > 1 else ""
+                meaning = f"{n} samples of {shape[place]} {kind}s{each}; every {kind} is a feature"
                 return Guess(meaning, shape[place], place, known=True)
     return None
 

@@ -59,6 +59,7 @@ examples:
   tensift info scene.hdr                    an ENVI scene: every pixel is a sample
   tensift info cube.mat --sample-axis 0,1 --labels cube_gt.mat --drop-label 0
   tensift info recording.mat --sample-axis 0
+  tensift info subject-epo.fif              epochs of MNE-Python, with their events as labels
   tensift info archive.npz --variable eeg
   tensift info sea.npy --figure missing.png     draw where values are missing
 """
@@ -119,6 +120,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     contents = open_tensor_file(arguments.input)
     stored_shape = None
     if contents is not None:
+        if contents.note:
+            show(f"units     {contents.note}")
         data = choose_tensor(arguments.input, contents, arguments.variable, _besides(arguments))
         stored_shape = contents.arrays[data].shape
     else:

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tensift._utils.modes import resolve_mode
 from tensift.cli._arguments import axes, mode_or_none, names, nodata_value
 from tensift.cli._console import Console
 from tensift.datasets import TensorDataset, file_of_values, files_of_input, read_tensor
+from tensift.labels import Names
 
 __all__ = [
     "add_feature_mode",
@@ -42,8 +44,8 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "input",
         metavar="INPUT",
         type=Path,
-        help=".npy, .npz, MATLAB .mat, HDF5, a folder of pictures, TIFF, an ENVI scene (.hdr), or "
-        "a table (.csv, .tsv) with one row per sample",
+        help=".npy, .npz, MATLAB .mat, HDF5, a folder of pictures, TIFF, an ENVI scene (.hdr), a "
+        "recording of MNE-Python (.fif), or a table (.csv, .tsv) with one row per sample",
     )
     group.add_argument(
         "--variable", metavar="NAME", help="which array to read, if the file holds several"
@@ -109,8 +111,14 @@ def add_feature_mode(group: Any) -> None:
 
 def feature_mode_of(arguments: argparse.Namespace, dataset: TensorDataset) -> int | None:
     """The mode of the features: the one given, else the one in the file."""
-    mode: int | None = arguments.feature_mode
-    return dataset.feature_mode if mode is _FROM_FILE else mode
+    mode: int | str | None = arguments.feature_mode
+    if mode is _FROM_FILE:
+        return dataset.feature_mode
+    if not isinstance(mode, str):
+        return mode
+    if dataset.dims is None:
+        return resolve_mode("feature_mode", mode, len(dataset.feature_shape))  # says why not
+    return Names(dataset.feature_shape, dataset.dims).mode_of("feature_mode", mode)
 
 
 def read_arguments(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tensift.datasets._envi_files import envi_header_of, files_of_envi, open_envi
+from tensift.datasets._fif_files import is_fif, open_fif
 from tensift.datasets._foreign_files import refuse_foreign
 from tensift.datasets._hdf5_files import open_hdf5
 from tensift.datasets._matlab_files import open_mat5
@@ -63,12 +64,14 @@ def open_tensor_file(path: Path) -> Contents | None:
         return open_hdf5(path, from_matlab=head.startswith(b"MATLAB 7.3"))
     if is_tiff(head):
         return open_tiff(path)
+    if is_fif(head):
+        return open_fif(path)
     refuse_foreign(path, head)
     suffix = path.suffix.lower()
     if b"\x00" in head or suffix in _BINARY_SUFFIXES:
         raise ValueError(
-            f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5, TIFF, ENVI or "
-            "delimited text)"
+            f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5, TIFF, ENVI, "
+            "FIF or delimited text)"
         )
     return None
 

@@ -75,6 +75,10 @@ def read_tensor(
           bands with different scales are refused.
         - ENVI: the header ``.hdr`` or the numbers beside it, a scene of shape (row, column, band).
           A large one is memory-mapped.
+        - FIF of MNE-Python (needs mne): epochs, or averages, are samples (channel, time); without
+          epochs, times are samples. Events are the labels. Channels that are marked as bad, those
+          that are no data (stimuli, EOG), and bad segments are left out. If there are several
+          types of channels, each is divided by its spread (`tensift.labels.Sensors`).
 
         Every pixel of a scene is a sample by default, with its bands as features. Wavelengths, or
         else names of bands, become coordinates: those of ENVI headers, and of GeoTIFFs the

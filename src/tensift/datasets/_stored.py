@@ -81,7 +81,8 @@ class Contents:
 
     ``from_matlab`` means that samples are last, labels are a column (MATLAB has no vectors), and
     features are counted from 1 down the columns. ``tensor_type`` is the paper's variable of that
-    name, if it can be read. ``mask`` is the array that says which pixels were measured.
+    name, if it can be read. ``mask`` is the array that says which pixels were measured. ``note``
+    says what was done to the values, if something was.
     """
 
     format: str
@@ -89,6 +90,7 @@ class Contents:
     from_matlab: bool = False
     tensor_type: str | None = None
     mask: str | None = None
+    note: str = ""
 
 
 @contextmanager

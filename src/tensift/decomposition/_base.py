@@ -82,14 +82,14 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
             DataArray.
         """
         self._check_solved()
-        found = self._unlabelled(X, fitted=True)
-        values = self._coordinates_of(found.samples)
+        found = self._unlabelled(X, fitted=True, every=True)
+        values = self._coordinates_of(found)
         if found.form is None or output_is_frame(self):
             return values
         return found.form.coordinates(values, "component")
 
     def _coordinates_of(self, X: Any) -> Any:
-        """Return the coordinates of samples without names."""
+        """Return the coordinates of samples as an array."""
         source = lazy_source(self, X)
         if source is None:
             samples = self._more_samples(X)
@@ -148,9 +148,9 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
             )
         if np.iscomplexobj(coordinates) and self._moments.orientation.stays_real:
             raise ValueError("X is complex, but transform returns real coordinates; pass real ones")
-        return self._in_fitted_shape(
-            self._coordinates.decode(coordinates * self._coordinate_scale()) + self.mean_
-        )
+        samples = self._coordinates.decode(coordinates * self._coordinate_scale()) + self.mean_
+        scales = None if self.names_ is None else self.names_.scales
+        return self._in_fitted_shape(samples if scales is None else samples * scales)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Return the share of the energy of centred samples that is reconstructed.

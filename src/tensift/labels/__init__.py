@@ -6,7 +6,16 @@ from tensift.labels._frames import (
     refuse_columns_without_numbers,
 )
 from tensift.labels._labelled import Form, Labelled, SampleDims
+from tensift.labels._mne import kept_recording
+from tensift.labels._mne_channels import (
+    CHANNEL,
+    data_channels,
+    is_loaded_recording,
+    is_recording,
+    picked_recording,
+)
 from tensift.labels._names import Names
+from tensift.labels._sensors import Sensors, scales_of_types
 from tensift.labels._set_output import XarrayOutput
 from tensift.labels._unlabelled import unlabelled
 from tensift.labels._xarray import (
@@ -20,20 +29,28 @@ from tensift.labels._xarray import (
 )
 
 __all__ = [
+    "CHANNEL",
     "FEATURE_DIM",
     "Form",
     "Labelled",
     "Names",
     "SampleDims",
+    "Sensors",
     "XarrayForm",
     "XarrayOutput",
     "columns_without_numbers",
     "coords_of",
+    "data_channels",
     "is_frame",
+    "is_loaded_recording",
+    "is_recording",
     "is_xarray",
+    "kept_recording",
     "kept_values",
     "labelled_dataset",
+    "picked_recording",
     "plain_form",
     "refuse_columns_without_numbers",
+    "scales_of_types",
     "unlabelled",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tensift.labels._names import Names
@@ -50,8 +51,23 @@ class Labelled:
         The names of the feature modes, if they have some.
     form : Form or None
         Gives results the form of the samples; None if arrays are returned.
+    scales : ndarray or None
+        What samples are divided by before anything is learned from them, broadcast over one sample
+        or over all of them. None if they are left as they are.
+    groups : ndarray of shape (n,) or None
+        Which recording each sample is from, if there are several: its key or its place.
     """
 
     samples: Any
     names: Names | None = None
     form: Form | None = None
+    scales: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
+
+    def in_one_unit(self) -> Labelled:
+        """Return samples that are divided by `scales`, for functions that know no units."""
+        if self.scales is None or self.names is None:
+            return self
+        return Labelled(
+            np.asarray(self.samples) / self.scales, self.names.in_one_unit(), groups=self.groups
+        )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensift.labels._sensors import Sensors
 
 __all__ = ["Names"]
 
@@ -31,6 +33,9 @@ class Names:
     template : xarray.Dataset, optional
         All coordinates of the features as xarray keeps them: multi-indexes, two-dimensional
         coordinates, attributes.
+    sensors : Sensors, optional
+        The channels of a recording, along the mode called channel. Values of these are divided by
+        the scale of their type before anything is learned from them.
 
     Examples
     --------
@@ -49,6 +54,7 @@ class Names:
     coords: Mapping[Hashable, Any] = field(default_factory=dict)
     units: Mapping[Hashable, str] = field(default_factory=dict)
     template: Any = None
+    sensors: Sensors | None = None
 
     def __post_init__(self) -> None:
         if len(self.dims) != len(self.shape):
@@ -57,6 +63,22 @@ class Names:
             )
         known = {dim: _as_labels(values) for dim, values in self.coords.items()}
         object.__setattr__(self, "coords", known)
+
+    def with_sensors(self, sensors: Sensors) -> Names:
+        """Return the same names, with what is known of the channels."""
+        return replace(self, sensors=sensors)
+
+    def in_one_unit(self) -> Names:
+        """Return the same names for samples that have been divided by their scales."""
+        if self.sensors is None:
+            return self
+        ones = dict.fromkeys(self.sensors.scales, 1.0)
+        return self.with_sensors(replace(self.sensors, scales=ones))
+
+    @property
+    def scales(self) -> NDArray[np.float64] | None:
+        """What samples are divided by, broadcast over them; None if they are left as they are."""
+        return None if self.sensors is None else self.sensors.factors(len(self.shape))
 
     def mode_of(self, argument: str, name: Hashable) -> int:
         """Return the number of the mode with this name; `argument` is for the error."""
@@ -105,6 +127,7 @@ class Names:
             {dim: self.coords[dim] for dim in dims if dim in self.coords},
             {dim: self.units[dim] for dim in dims if dim in self.units},
             template,
+            self.sensors if 0 in modes else None,
         )
 
     def check_same(self, other: Names) -> None:

@@ -12,9 +12,9 @@ from tensift.sources import DaskSource, Source
 __all__ = ["lazy_source"]
 
 
-def lazy_source(estimator: TensorEstimator, X: Any) -> Source | None:
+def lazy_source(estimator: TensorEstimator, X: Any, *, scaled: bool = True) -> Source | None:
     """Return a source for `X`, checked for `estimator`; None for arrays in memory."""
-    source = estimator._source_of(X, fitted=True)
+    source = estimator._source_of(X, fitted=True, scaled=scaled)
     if source is None:
         return None
     is_lazy = isinstance(source, DaskSource)

@@ -95,7 +95,9 @@ class OrientedEstimator(SampleOrienter):
         X : array-like of shape (n, d_1, ..., d_m) or (n, d), a source, or Moments
             Samples, without NaN or infinity. Tensors may be complex. Memory maps, HDF5 and Zarr
             arrays, Dask arrays, and iterators over chunks of samples are read one chunk at a time.
-            Moments (`tensift.collect_moments`) stand for the samples they were collected from.
+            Moments (`tensift.collect_moments`) stand for the samples they were collected from. Of
+            recordings of MNE-Python, the good data channels are taken, and each type of channel is
+            divided by its spread, so that units do not decide (`tensift.labels.Sensors`).
         y : None
             Ignored.
 
@@ -456,6 +458,9 @@ class OrientedEstimator(SampleOrienter):
                 del self.__dict__[name]
 
     def __getattr__(self, name: str) -> Any:
+        own = getattr(type(self), name, None)
+        if isinstance(own, property) and own.fget is not None:
+            own.fget(self)  # raises the error of the property again, which says more
         if "_moments" in vars(self) and name.endswith("_") and not name.startswith("_"):
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}; after "

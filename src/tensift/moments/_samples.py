@@ -26,10 +26,10 @@ from tensift._utils.namespace import (
 )
 from tensift._utils.sklearn_compat import StrOptions
 from tensift.algebra import floating_on_device
-from tensift.labels import Labelled, Names, SampleDims, unlabelled
+from tensift.labels import Labelled, Names, SampleDims, is_loaded_recording, unlabelled
 from tensift.moments._device_moments import row_blocks
 from tensift.moments._missing import MISSING, hint_at_missing
-from tensift.sources import Source, in_memory, source_of
+from tensift.sources import Source, in_memory, scaled_source, source_of
 
 __all__ = [
     "TensorEstimator",
@@ -69,10 +69,13 @@ class TensorEstimator(BaseEstimator):
         """Whether NaN stands for a value that was not observed."""
         return getattr(self, "missing", "raise") == "allow"
 
-    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> Any:
+    def _validate_samples(
+        self, X: Any, *, reset: bool, min_samples: int = 2, scaled: bool = True
+    ) -> Any:
         """Check samples and return them in their tensor shape, ``(n, d_1, ..., d_m)``.
 
         With ``reset`` their shape and names are stored; otherwise they must fit the stored ones.
+        Channels of recordings are divided by the scale of their type, unless ``scaled`` is False.
         """
         found = self._unlabelled(X, fitted=not reset)
         X = in_memory(found.samples)
@@ -109,7 +112,10 @@ class TensorEstimator(BaseEstimator):
         else:
             self._check_shape(shape)
         shape = (X.shape[0], *self.feature_shape_)
-        return namespace_of(X).reshape(X, shape) if is_device_array(X) else X.reshape(shape)
+        if is_device_array(X):
+            return namespace_of(X).reshape(X, shape)
+        X = X.reshape(shape)
+        return X if found.scales is None or not scaled else X / found.scales
 
     @contextmanager
     def _hint_at_missing(self, name: str = "X") -> Iterator[None]:
@@ -126,17 +132,30 @@ class TensorEstimator(BaseEstimator):
         """Return the kind of array that was fitted; None for NumPy arrays."""
         return None
 
-    def _unlabelled(self, X: Any, *, fitted: bool) -> Labelled:
-        """Take the names off samples; with `fitted`, order them like the fitted ones."""
-        return unlabelled(X, self.sample_dim, vars(self).get("names_") if fitted else None)
+    def _unlabelled(self, X: Any, *, fitted: bool, every: bool = False) -> Labelled:
+        """Take the names off samples; with `fitted`, order them like the fitted ones.
 
-    def _source_of(self, X: Any, *, fitted: bool = False) -> Source | None:
+        With `every`, samples that a recording marks as bad are not left out.
+        """
+        names = vars(self).get("names_") if fitted else None
+        return unlabelled(X, self.sample_dim, names, every=every)
+
+    def _source_of(self, X: Any, *, fitted: bool = False, scaled: bool = True) -> Source | None:
         """Return a source that reads `X` and knows its names; None if `X` is in memory."""
+        if is_loaded_recording(X):
+            return None
         found = self._unlabelled(X, fitted=fitted)
         source = source_of(found.samples)
-        if source is not None and found.names is not None:
+        if source is None:
+            return None
+        if found.names is not None:
             source.names = found.names
-        return source
+        if found.scales is None or not scaled:
+            return source
+        shape = self.feature_shape_ if fitted else found.names.shape  # type: ignore[union-attr]
+        if math.prod(shape) != math.prod(source.sample_shape):
+            return source  # the caller says that samples have another shape
+        return scaled_source(source, found.scales, shape)
 
     def _names_or_numbers(self) -> Names:
         """Return the names of the fitted modes; ``mode_0``, ``mode_1``, ... if they have none."""
@@ -164,6 +183,11 @@ class TensorEstimator(BaseEstimator):
     def _learn_shape(self, shape: tuple[int, ...], names: Names | None = None) -> None:
         """Store the tensor shape of samples that are passed with `shape`, and their names."""
         self.feature_shape_ = self._tensor_shape(shape)
+        if names is not None and names.sensors is not None and names.shape != self.feature_shape_:
+            raise ValueError(
+                f"feature_shape={self.feature_shape_} does not fit recordings, whose samples have "
+                f"the shape {names.shape}; leave it out"
+            )
         self.names_ = names if names is not None and names.shape == self.feature_shape_ else None
         self.n_features_in_ = math.prod(self.feature_shape_)
         self._rows_in = len(shape) == 1

@@ -23,6 +23,7 @@ from tensift.plotting._selected_features import SelectedFeaturesDisplay
 from tensift.plotting._selection import SelectionDisplay
 from tensift.plotting._selection_curve import SelectionCurveDisplay
 from tensift.plotting._stability import StabilityDisplay
+from tensift.plotting._topography import TopographyDisplay
 
 __all__ = [
     "ACCENT",
@@ -50,6 +51,7 @@ __all__ = [
     "SelectionCurveDisplay",
     "SelectionDisplay",
     "StabilityDisplay",
+    "TopographyDisplay",
     "order_in_words",
     "require_matplotlib",
     "rule_in_words",

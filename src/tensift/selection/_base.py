@@ -30,25 +30,31 @@ from tensift._utils.sklearn_compat import (
     output_is_frame,
 )
 from tensift._utils.warnings import warn_user
-from tensift.labels import labelled_dataset, plain_form
+from tensift.labels import (
+    is_recording,
+    labelled_dataset,
+    picked_recording,
+    plain_form,
+)
 from tensift.moments import (
     TensorEstimator,
     lazy_source,
     n_axes,
 )
+from tensift.selection._channel_picks import PicksChannels
+from tensift.selection._constrained import ConstrainedSelector
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount
 from tensift.selection._gaps import without_gaps
+from tensift.selection._keep_in_memory import put_back, select_in_chunk, select_in_memory
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
-from tensift.selection._kept_values import put_back, select, select_in_chunk
-from tensift.selection._limits import FeatureLimits
 from tensift.selection._replacing import ReplacingSelector
 from tensift.selection._rules import RULES, KeptUnderConstraints, Selection, select_features
 
 __all__ = ["TensorSelector"]
 
 
-class TensorSelector(ReplacingSelector):
+class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
     """Base of all selectors: a subclass scores features, this class does the rest.
 
     Samples are an array ``(n, d_1, ..., d_m)``, or 2-D rows whose tensor shape is given by
@@ -98,20 +104,20 @@ class TensorSelector(ReplacingSelector):
 
     n_features_to_select: Any  # a number, a share, or "auto"
     selection: str = "top"  # for subclasses without this parameter
-    constraints: Constraints | None = None  # likewise
     feature_mode: int | str | None
     selection_curve_: Any
     suggested_count_: SuggestedCount
     _scored_mode: int | None
     _limited: KeptUnderConstraints
-    _fitted_constraints: Constraints | None
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Score the features of `X`."""
 
-    def _validate_samples(self, X: Any, *, reset: bool, min_samples: int = 2) -> NDArray:
-        samples = super()._validate_samples(X, reset=reset, min_samples=min_samples)
+    def _validate_samples(
+        self, X: Any, *, reset: bool, min_samples: int = 2, scaled: bool = True
+    ) -> NDArray:
+        samples = super()._validate_samples(X, reset=reset, min_samples=min_samples, scaled=scaled)
         self._mode_of_features()  # raise an error for an impossible feature_mode now, not later
         if reset:
             self._keep_samples(samples)
@@ -198,25 +204,6 @@ class TensorSelector(ReplacingSelector):
         count = self._count(total, vars(self).get("suggested_count_"))
         limited = vars(self).get("_limited")
         return count if limited is None else limited.of(count)
-
-    def _limits(self) -> FeatureLimits | None:
-        """Resolve `constraints` against the features of the samples."""
-        if self.constraints is None:
-            return None
-        return self._resolved(self.constraints)
-
-    def _fitted_limits(self) -> FeatureLimits | None:
-        constraints = vars(self).get("_fitted_constraints")
-        return None if constraints is None else self._resolved(constraints)
-
-    def _resolved(self, constraints: Constraints) -> FeatureLimits | None:
-        limits, never = constraints.resolve(*self._shape_and_names()), self._never_observed()
-        return limits if limits is None or never is None else limits.without_unobserved(never)
-
-    def _fitted_look_up(self) -> FeatureLimits | None:
-        """Return the constraints of the fit, even if they restrict nothing."""
-        constraints = vars(self).get("_fitted_constraints")
-        return None if constraints is None else constraints.look_up(*self._shape_and_names())
 
     def _has_columns(self) -> bool:
         """Whether samples were rows of a data frame, which names every element."""
@@ -366,13 +353,18 @@ class TensorSelector(ReplacingSelector):
             ``(n, k)`` for element features, in row-major order of the features. For mode features
             ``(n, d_1, ..., k, ..., d_m)``, and ``(n, k * rest)`` if `X` is made of rows. For a
             Dask array, a Dask array that is not computed yet. For a DataArray of xarray, a
-            DataArray with the coordinates of what is kept.
+            DataArray with the coordinates of what is kept. If channels are the features, recordings
+            of MNE-Python keep their kind and get only the selected channels, which are found by
+            name: `X` may have others, in any order.
         """
         check_is_fitted(self)
-        found = self._unlabelled(X, fitted=True)
+        if is_recording(X) and self._has_channels() and output_format(self) == "default":
+            assert self.names_ is not None
+            return picked_recording(X, self.names_, self.get_support(indices=True))
+        found = self._unlabelled(X, fitted=True, every=True)
         kept = self._keep(found.samples)
         form = found.form
-        if form is None and output_format(self) == "xarray":
+        if output_format(self) == "xarray" and (form is None or is_recording(X)):
             form = plain_form(kept.shape[0], self._names_or_numbers())
         if form is None or output_is_frame(self):
             return kept
@@ -380,7 +372,7 @@ class TensorSelector(ReplacingSelector):
 
     def _keep(self, X: Any) -> Any:
         """Keep the selected features of samples without names."""
-        source = lazy_source(self, X)
+        source = lazy_source(self, X, scaled=False)
         if source is not None:
             mask, mode = self._get_support_mask(), self._fitted_mode()
             shape, rows = self.feature_shape_, len(source.sample_shape) == 1
@@ -397,7 +389,7 @@ class TensorSelector(ReplacingSelector):
             self._refuse_tensor_frames(kept)
             return kept
         rows = n_axes(X) == 2
-        samples = self._validate_samples(X, reset=False, min_samples=1)
+        samples = self._validate_samples(X, reset=False, min_samples=1, scaled=False)
         mode = self._fitted_mode()
         if is_device_array(samples):
             if output_is_frame(self):
@@ -407,7 +399,7 @@ class TensorSelector(ReplacingSelector):
                 )
             return keep_on_device(samples, self.get_support(indices=True), mode, rows=rows)
         mask = self._get_support_mask()
-        kept = select(samples, mask, mode, rows)
+        kept = select_in_memory(samples, mask, mode, rows)
         self._refuse_tensor_frames(kept)
         return kept
 
@@ -429,7 +421,8 @@ class TensorSelector(ReplacingSelector):
         Returns
         -------
         ndarray of shape (n, d_1, ..., d_m), or (n, d) for rows
-            A DataArray with the coordinates of the fitted features if `X` is one.
+            A DataArray with the coordinates of the fitted features if `X` is one; a recording of
+            MNE-Python if `X` is one.
         """
         check_is_fitted(self)
         found = self._unlabelled_kept(X)

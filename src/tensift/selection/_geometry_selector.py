@@ -167,7 +167,9 @@ class GeometrySelector(TensorSelector):
         ----------
         X : array-like of shape (n, d_1, ..., d_m) or (n, d), a source, or Moments
             Samples, without NaN or infinity. Tensors may be complex. Of memory maps, HDF5, Zarr and
-            Dask arrays only the samples that are looked at are read.
+            Dask arrays only the samples that are looked at are read. Of recordings of MNE-Python,
+            the good data channels are taken, and each type of channel is divided by its spread, so
+            that units do not decide (`tensift.labels.Sensors`).
         y : None
             Ignored.
 

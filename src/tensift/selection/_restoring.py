@@ -22,18 +22,16 @@ from tensift._utils.namespace import (
     is_device_array,
     namespace_of,
     refuse_device_array,
+    to_numpy,
 )
-from tensift.labels import Labelled, Names, is_xarray, kept_values
+from tensift.labels import Labelled, Names, is_recording, is_xarray, kept_recording, kept_values
 from tensift.moments import (
-    MissingValues,
-    TensorEstimator,
     check_finite,
-    check_finite_on_device,
-    divided,
     is_missing,
 )
-from tensift.selection._gaps import WithoutGaps, without_gaps
+from tensift.selection._estimate_in_units import EstimateInUnits
 from tensift.selection._keep_on_device import selected_on_device
+from tensift.selection._knows_gaps import KnowsGaps
 from tensift.selection._linear_estimate import LinearEstimate
 from tensift.selection._reconstruction_curve import (
     ReconstructionCurve,
@@ -53,13 +51,13 @@ class _Learned:
     order: Any
     count: int
     noise: NDArray[np.float64] | None
-    estimate: LinearEstimate
+    estimate: LinearEstimate | EstimateInUnits
 
     def to_numpy(self) -> None:
         """Forget the estimate, which can be learned again from samples on the host."""
 
 
-class RestoringSelector(SelectorMixin, TensorEstimator):
+class RestoringSelector(SelectorMixin, KnowsGaps):
     """A selector that restores samples from the features that it keeps.
 
     It keeps a copy of some evenly spaced samples. `_samples_to_learn_from` is the only place that
@@ -99,44 +97,6 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         """Return the evenly spaced samples; None if there are none."""
         return vars(self).get("_samples")
 
-    def _note_missing(self, rows: Any) -> None:
-        """Store what is missing in the samples that are looked at, and warn of what is unknown."""
-        if is_device_array(rows) or not (self._allows_missing or is_missing(rows).any()):
-            return
-        self.missing_ = MissingValues.in_rows(rows)
-        self.missing_.check()
-        self.missing_.warn(self.names_)
-
-    def _never_observed(self) -> NDArray[np.bool_] | None:
-        """Return a flat mask of the features that were never observed; None if there are none."""
-        missing = vars(self).get("missing_")
-        if missing is None or not missing.n_never:
-            return None
-        never: NDArray[np.bool_] = missing.never_of(self._mode_of_features())
-        return never if never.any() else None
-
-    def _n_observed(self, total: int) -> int:
-        """Return how many of all features were ever observed."""
-        never = self._never_observed()
-        return total if never is None else total - int(np.count_nonzero(never))
-
-    def _filled(self, rows: Any) -> WithoutGaps:
-        """Return samples with estimates in place of NaN; they are made once for the fitted ones."""
-        known = vars(self).get("_gapless")
-        if known is not None and known[0] is rows:
-            return known[1]
-        if is_device_array(rows) or not is_missing(rows).any():
-            return WithoutGaps(rows, None)
-        found = without_gaps(self._in_units(rows))  # estimates must not depend on units
-        if self._deviations is not None:
-            found = found._replace(rows=found.rows * self._deviations)
-        self._gapless = (rows, found)
-        return found
-
-    @abstractmethod
-    def _mode_of_features(self) -> int | None:
-        """Return `feature_mode` as a non-negative number, or None."""
-
     def _checked_samples(self, what_for: str) -> EvenSubsample:
         check_is_fitted(self)
         samples = self._samples_to_learn_from()
@@ -148,11 +108,9 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             )
         return samples
 
-    def _in_units(self, rows: Any) -> Any:
-        """Return samples in the units of the fit: divided by the deviations of features, or not."""
-        return rows if self._deviations is None else divided(rows, self._deviations)
-
-    def _learned_estimate(self, noise: NDArray[np.float64] | None) -> LinearEstimate:
+    def _learned_estimate(
+        self, noise: NDArray[np.float64] | None
+    ) -> LinearEstimate | EstimateInUnits:
         """Return the estimate for the features kept now; it is learned when first asked for."""
         samples = self._checked_samples("reconstruct")
         count = self._n_selected(self.order_.shape[0])
@@ -164,7 +122,10 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             or known.count != count
             or not _same(known.noise, noise)
         ):
-            estimate = self._estimate_from(count, noise)
+            learned, scales = self._estimate_from(count, noise), self._scales_of_elements()
+            estimate: LinearEstimate | EstimateInUnits = learned
+            if scales is not None:
+                estimate = EstimateInUnits(learned, scales, self._elements_of(count)[0])
             known = self._learned = _Learned(samples, self.order_, count, noise, estimate)
         return known.estimate
 
@@ -183,8 +144,16 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             noise = np.full(math.prod(kept_shape), float(noise))
         if observed is not None:
             observed = observed.reshape(len(observed), -1)
+        scales = self._scales_of_elements()
+        if noise is not None and scales is not None:
+            noise = noise / scales[elements]
         deviations = None if self._deviations is None else self._deviations.ravel()
         return LinearEstimate(flat, elements, noise, deviations, observed)
+
+    def _scales_of_elements(self) -> NDArray[np.float64] | None:
+        """Return what each element was divided by; None if they were left as they are."""
+        scales = None if self.names_ is None else self.names_.scales
+        return None if scales is None else np.broadcast_to(scales, self.feature_shape_).reshape(-1)
 
     def _elements_of(self, count: int) -> tuple[Any, tuple[int, ...]]:
         """Return the elements of the first `count` features, and their shape in a sample."""
@@ -214,6 +183,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         Z : array-like
             What `transform` returned: an array, or samples that are not in memory, which are read
             one chunk at a time. A Dask array gives Dask arrays that are not computed yet.
+            Recordings of MNE-Python give recordings of all fitted channels, in their units.
         return_std : bool, default=False
             Whether to return the standard deviation of the error of every element, too.
         noise : float or array-like of shape (k,), optional
@@ -303,15 +273,11 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             return xp.reshape(found, shape)
         return tuple(xp.reshape(one, shape) for one in found)
 
-    def _checked_values(self, values: Any, name: str) -> Any:
-        """Return values of selected features; raise an error for NaN, if it is not allowed."""
-        if is_device_array(values):
-            return check_finite_on_device(values, name)
-        with self._hint_at_missing(name):
-            return check_finite(values, name, allow_nan=self._allows_missing)
-
     def _unlabelled_kept(self, Z: Any) -> Labelled:
         """Take the names off what `transform` returned."""
+        if is_recording(Z) and self.names_ is not None:
+            kept = to_numpy(self.get_support(indices=True))
+            return kept_recording(Z, self.names_, kept, self._fitted_mode())
         if is_xarray(Z):
             return kept_values(Z, self._names_or_numbers(), self._fitted_mode())
         return Labelled(getattr(Z, "__tensift_samples__", Z))
@@ -390,7 +356,7 @@ def _added(one: Any, other: Any) -> Any:
 
 def estimates_of_chunk(
     chunk: NDArray,
-    estimate: LinearEstimate,
+    estimate: LinearEstimate | EstimateInUnits,
     shape: tuple[int, ...],
     return_std: bool,
     missing: bool,
@@ -407,7 +373,7 @@ def estimates_of_chunk(
 
 def _from_source(
     source: Source,
-    estimate: LinearEstimate,
+    estimate: LinearEstimate | EstimateInUnits,
     shape: tuple[int, ...],
     *,
     return_std: bool,
@@ -437,7 +403,7 @@ def _check_shape(given: tuple[int, ...], allowed: tuple[tuple[int, ...], ...]) -
         )
 
 
-def _check_real(given_complex: bool, estimate: LinearEstimate) -> None:
+def _check_real(given_complex: bool, estimate: LinearEstimate | EstimateInUnits) -> None:
     if given_complex and not estimate.is_complex:
         raise ValueError(
             "Z is complex, but the fitted samples are real; pass what transform returns"

@@ -19,6 +19,7 @@ from tensift.sources._dask_tasks import (
 from tensift.sources._even_subsample import EvenSubsample, even_subsample
 from tensift.sources._iterators import Chunks
 from tensift.sources._rows import SlicingReader
+from tensift.sources._scaled import scaled_source
 from tensift.sources._source import Source, in_memory, source_of
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "in_processes",
     "keep_on_workers",
     "locate_errors",
+    "scaled_source",
     "source_of",
 ]

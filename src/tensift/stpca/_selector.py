@@ -285,9 +285,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         Parameters
         ----------
         X : array-like of shape (n, d_1, ..., d_m) or (n, d), a source, or Moments
-            Samples, without infinity, and without NaN unless ``missing="allow"``. Tensors may be
-            complex. Memory maps, HDF5 and Zarr
-            arrays, Dask arrays, and iterators over chunks of samples are read one chunk at a time.
+            Samples, finite but for what `missing` allows. They may be complex. Memory maps, HDF5,
+            Zarr and Dask arrays, and iterators over chunks of samples are read one chunk at a time.
             Moments (`tensift.collect_moments`) stand for the samples they were collected from.
         y : None
             Ignored.

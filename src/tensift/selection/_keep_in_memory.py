@@ -1,4 +1,4 @@
-"""Take the selected features out of samples in NumPy arrays, and put them back."""
+"""Keep the selected features of samples in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tensift.moments import check_finite
 
-__all__ = ["put_back", "select", "select_in_chunk"]
+__all__ = ["put_back", "select_in_chunk", "select_in_memory"]
 
 
 def select_in_chunk(
@@ -20,11 +20,13 @@ def select_in_chunk(
 ) -> NDArray:
     """Return the selected features of a chunk of samples."""
     samples = check_finite(chunk, allow_nan=missing)
-    return select(samples.reshape(len(samples), *feature_shape), mask, mode, rows)
+    return select_in_memory(samples.reshape(len(samples), *feature_shape), mask, mode, rows)
 
 
-def select(samples: NDArray, mask: NDArray[np.bool_], mode: int | None, rows: bool) -> NDArray:
-    """Return the selected features of samples ``(n, d_1, ..., d_m)``."""
+def select_in_memory(
+    samples: NDArray, mask: NDArray[np.bool_], mode: int | None, rows: bool
+) -> NDArray:
+    """Return the selected features of samples; `rows` asks for rows."""
     if mode is None:
         return samples.reshape(len(samples), -1)[:, mask]
     kept = np.compress(mask, samples, axis=mode + 1)
