@@ -8,7 +8,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
 .PHONY: help demo paper examples docs pages test test-slow test-lowest test-newest test-series fuzz \
-	lint format bench gpu clean
+	lint format bench gpu package clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -125,8 +125,19 @@ format: $(VENV)/.lint  ## let ruff rewrite what it can
 bench: $(VENV)/.bench  ## our fit beside its rivals, in one run
 	$(BIN)/python -m benchmarks
 
+# SDIST_TESTS=1 also unpacks the sdist and runs the fast tests from there, as a packager would.
+SDIST_TESTS ?=
+
+package:  ## wheel and sdist in dist/, checked and tried in an environment of their own
+	test -x .venv-release/bin/python || $(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet 'build>=1.2.2' 'twine>=6.1'
+	rm -rf dist
+	.venv-release/bin/python -m build --outdir dist .
+	.venv-release/bin/python -m twine check --strict dist/*
+	PYTHON='$(PYTHON)' .ci/try_package dist $(if $(SDIST_TESTS),--tests)
+
 gpu:  ## tests and benchmark of arrays on an accelerator, with the Python that has its libraries
 	PYTHON=$(PYTHON) benchmarks/on_gpu.sh
 
 clean:  ## remove the environments and the demo's output
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-series .venv-uv $(DOCS_OUTPUT) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-release .venv-series .venv-uv $(DOCS_OUTPUT) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

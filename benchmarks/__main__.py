@@ -1,4 +1,7 @@
-"""Run benchmarks: ``python -m benchmarks [name ...]`` from the root of the repository."""
+"""Run benchmarks: ``python -m benchmarks [name ...]`` from the root of the repository.
+
+``python -m benchmarks compare REV1 REV2`` compares the speed of two revisions.
+"""
 
 import argparse
 import importlib
@@ -34,6 +37,7 @@ BENCHMARKS = {
     "plan_check": "what tensift plan predicts against what jobs need (minutes; only when named)",
     "device": "solvers on an accelerator against the host's cores (minutes; only when named)",
     "asch": "correct channels of ASCH over the paper's grid (minutes; only when named)",
+    "versus": "the same selections by other packages, side by side (only when named)",
     "dask_scaling": "one Dask worker against two (minutes, on an idle machine; only when named)",
 }
 ONLY_WHEN_NAMED = {
@@ -52,14 +56,19 @@ ONLY_WHEN_NAMED = {
     "sensors",
     "sparse_pca",
     "stream",
+    "versus",
 }
 
 
 def main(arguments=None):
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["compare"]:
+        return importlib.import_module("benchmarks.compare").main(arguments[1:])
     listing = "\n".join(f"  {name:13} {what}" for name, what in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description=f"Benchmarks:\n{listing}",
+        description=f"Benchmarks:\n{listing}\n\nTo compare the speed of two revisions: "
+        "python -m benchmarks compare REV1 REV2",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="name", help="all but the slow ones by default")

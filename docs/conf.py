@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
     "matplotlib.sphinxext.plot_directive",
+    "sphinx_design",
     "mathml",
 ]
 exclude_patterns = ["_build", "gallery", "auto_gallery/**/*.ipynb", "pictures"]
@@ -40,9 +41,26 @@ html_static_path = ["_static"]
 html_css_files = ["tensift.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
+html_sidebars = {name: [] for name in ("index", "start", "parameters", "versus")}  # no pages below
 html_show_sourcelink = False
+html_favicon = "_static/logo.svg"
+html_context = {  # where "edit this page" leads
+    "github_user": "tensift",
+    "github_repo": "tensift",
+    "github_version": "main",
+    "doc_path": "docs",
+}
 html_theme_options = {
-    "logo": {"text": "tensift"},
+    "logo": {
+        "text": "tensift",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo-dark.svg",
+        "alt_text": "tensift, start page",
+    },
+    "github_url": "https://github.com/tensift/tensift",
+    "use_edit_page_button": True,
+    "navbar_start": ["navbar-logo", "version"],
+    "secondary_sidebar_items": ["page-toc", "edit"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
@@ -98,8 +116,10 @@ _OF_SCIKIT_LEARN = {"fit_transform", "get_support"}  # inherited methods that we
 
 
 def _skip(app, kind, name, member, skip, options):
-    """Skip methods that every scikit-learn estimator has: their texts link to its own pages."""
+    """Skip methods that every estimator or sequence has: their texts link to other pages."""
     module = getattr(member, "__module__", None) or ""
+    if module == "collections.abc":
+        return True
     if module.startswith("sklearn") and name not in _OF_SCIKIT_LEARN:
         return True
     return None

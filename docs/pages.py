@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     "README.md",
     "docs/start.md",
+    "docs/tour.md",
     "docs/compare.md",
     "docs/constraints.md",
     "docs/large_data.md",
@@ -285,6 +286,11 @@ def main():
                 folder = Path(scratch, Path(source).stem)
             shutil.copyfile(Path(folder, "written", name), ROOT / picture)
             print(f"drawn {picture}")
+    from docs import use_cases
+
+    for picture in use_cases.USE_CASES:
+        use_cases.draw(picture, ROOT / picture)
+        print(f"drawn {picture}")
     print(f"{told} results in the pages were out of date")
     return 0
 

@@ -22,15 +22,15 @@ ROOT = Path(__file__).resolve().parents[1]
 LONG = ("tensift paper", "tensift plan")  # commands with tests of their own
 
 
-def load_pages():
-    """Import docs/pages.py, which is not part of the package."""
-    spec = importlib.util.spec_from_file_location("docs_pages", ROOT / "docs" / "pages.py")
+def load(name):
+    """Import a file of docs, which is not part of the package."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-pages = load_pages()
+pages, use_cases = load("pages"), load("use_cases")
 
 
 def text_of(page):
@@ -48,8 +48,9 @@ def differences(results):
 # How many results each page shows at least, and the part of its picture, from the top, that does
 # not depend on the speed of the machine.
 LEAST = {
-    "README.md": 10,
+    "README.md": 2,
     "docs/start.md": 5,
+    "docs/tour.md": 10,
     "docs/compare.md": 2,
     "docs/constraints.md": 9,
     "docs/large_data.md": 5,
@@ -87,6 +88,13 @@ def test_the_picture_of_the_readme_is_the_one_that_the_demo_draws(tmp_path):
     with pages._inside(tmp_path):
         pages.run_command(["tensift", "demo"], tmp_path)
     assert_same_picture(ROOT / picture, tmp_path / "written" / name, STEADY[picture])
+
+
+@pytest.mark.parametrize("picture", use_cases.USE_CASES)
+def test_the_small_pictures_of_the_readme_are_those_that_are_drawn(picture, tmp_path):
+    assert f"]({picture})" in text_of("README.md")
+    use_cases.draw(picture, tmp_path / "drawn.png")
+    assert_same_picture(ROOT / picture, tmp_path / "drawn.png", 1.0)
 
 
 def assert_same_picture(kept, drawn, part, block=8):
@@ -134,9 +142,9 @@ def test_pictures_that_differ_in_one_pixel_of_the_digits_are_told_apart(tmp_path
 
 
 @pytest.mark.slow
-def test_the_long_commands_of_the_readme(tmp_path, monkeypatch):
+def test_the_long_commands_of_the_tour(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    commands = re.findall(r"^\$ (tensift .*)$", text_of("README.md"), flags=re.MULTILINE)
+    commands = re.findall(r"^\$ (tensift .*)$", text_of("docs/tour.md"), flags=re.MULTILINE)
     text = "".join(f"```console\n$ {one}\n```\n" for one in commands if one.startswith(LONG))
     assert text.count("$") == 2
     pages.run_page(text, tmp_path)
@@ -147,7 +155,7 @@ def test_other_commands_exist():
     targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), flags=re.MULTILINE))
     extras = set(re.findall(r"^([a-z]+) = \[", text_of("pyproject.toml"), flags=re.MULTILINE))
     found = 0
-    for page in pages.PAGES:
+    for page in (*pages.PAGES, "docs/install.md", "CONTRIBUTING.md"):
         text = text_of(page)
         for target in re.findall(r"(?:^\$ |`)make ([a-z-]+)", text, flags=re.MULTILINE):
             assert target in targets, f"{page}: make {target}"
@@ -155,7 +163,7 @@ def test_other_commands_exist():
         for extra in re.findall(r'pip install "\.\[([a-z]+)\]"', text):
             assert extra in extras, f"{page}: pip install .[{extra}]"
             found += 1
-    assert found >= 4
+    assert found >= 12
 
 
 # What pages show is compared
@@ -242,24 +250,81 @@ def has(page, sentence):
     assert sentence in " ".join(text_of(page).split()), f"{page} does not say: {sentence}"
 
 
-def test_what_the_readme_says_of_the_solvers():
+def test_what_the_tour_says_of_the_solvers():
     rises = {}
     for row in rows_of("exact"):
         if row["transform"] == "identity":
             rises.setdefault(row["data"], []).append(float(row["rises"]))
     usps = rises["USPS"]
-    has("README.md", f"(in {100 * min(usps):.0f} to {100 * max(usps):.0f} % on USPS)")
+    has("docs/tour.md", f"(in {100 * min(usps):.0f} to {100 * max(usps):.0f} % on USPS)")
     images = [rises[name] for name in ("BreastMNIST", "COIL20", "Imm40", "PIE", "JAFFE")]
     shares = [share for pair in images for share in pair]
     assert min(shares) > 0.45
     assert max(shares) < 0.7
-    has("README.md", "rises in half to two thirds of the slices of most image sets")
+    has("docs/tour.md", "rises in half to two thirds of the slices of most image sets")
     assert sum(float(row["excess, most"]) > 0.1 for row in rows_of("exact")) > 1
-    has("README.md", "in some slices more than a tenth above it")
+    has("docs/tour.md", "in some slices more than a tenth above it")
     ratio = re.search(
         r"exact / paper fit: .*?median ([\d.]+),", text_of("benchmarks/results/path.md")
     )
-    has("README.md", f"takes {ratio[1]} times as long on the median set")
+    has("docs/tour.md", f"takes {ratio[1]} times as long on the median set")
+
+
+GAINS = {  # names in the README's table, and in the study
+    "**`STPCASelector`**, default": "STPCA, default",
+    "**`GeometrySelector`**, no model to solve": "GeometrySelector",
+    "Laplacian score": "LaplacianScore, top",
+    "fastcan, FastCan": "FastCanSelector",
+    "scikit-matter, CUR": "CURSelector",
+    "PySensors, QR": "QRSensorSelector",
+    "largest variance": "VarianceSelector, top",
+    "all features": "AllFeatures",
+}
+
+
+@pytest.mark.parametrize("shown", GAINS)
+def test_the_gains_that_the_readme_shows(shown):
+    cells = [line.split(" | ") for line in text_of("README.md").splitlines() if line[:2] == "| "]
+    gain, worst = next(row[1:3] for row in cells if row[0] == f"| {shown}")
+    means = rows_of("label_free_means")
+    (mean,) = (
+        row
+        for row in means
+        if (row["metric"], row["contestant"], row["sets"]) == ("acc", GAINS[shown], "packaged")
+    )
+    low, high = (f"{float(mean[end]):+.1f}" for end in ("low", "high"))
+    assert gain.replace("*", "") == f"{float(mean['gain']):+.1f} [{low}, {high}]"
+    gains = [
+        float(row["gain"])
+        for row in rows_of("label_free_values")
+        if (row["metric"], row["contestant"], row["sets"]) == ("acc", GAINS[shown], "packaged")
+    ]
+    assert len(gains) == 17
+    assert worst == f"{min(gains):+.1f}"
+
+
+def test_the_tables_beside_other_packages(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import versus_page
+
+    page = text_of("docs/versus.md")
+    assert page.count("<!-- versus:") == 5
+    assert versus_page.filled(page) == page, "run python -m benchmarks.versus_page"
+    spoilt = page.replace("| tensift, STPCASelector | 0.", "| tensift, STPCASelector | 9.")
+    assert spoilt != page
+    assert versus_page.filled(spoilt) == page
+
+
+def test_the_code_beside_other_packages_is_what_was_measured():
+    script = text_of("benchmarks/versus.py")
+    found = 0
+    for block in pages.blocks_of(text_of("docs/versus.md")):
+        for line in block.code.splitlines():
+            code = re.sub(r"^kept = ", "", line)
+            if code and not code.startswith("from "):
+                assert code in script, f"benchmarks/versus.py does not have: {code}"
+                found += 1
+    assert found >= 10
 
 
 def test_the_methods_that_are_compared_by_default():

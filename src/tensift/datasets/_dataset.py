@@ -175,7 +175,7 @@ class TensorDataset:
 
         Returns
         -------
-        ndarray of shape (*sample_shape, ...)
+        ndarray of shape ``(*sample_shape, ...)``
         """
         values = np.asarray(values)
         if values.shape[:1] != (self.n_samples,):
