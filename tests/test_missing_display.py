@@ -81,7 +81,7 @@ def test_comparisons_fill_once_and_say_so():
     assert set(found.features["VarianceSelector"]).isdisjoint(range(6, 12))
     with pytest.raises(ValueError, match="missing='allow'"):
         compare_selectors(X, [VarianceSelector()], **settings)
-    with pytest.raises(ValueError, match="missing must be one of"):
+    with pytest.raises(ValueError, match="missing must be 'raise' or 'allow'"):
         compare_selectors(X, [VarianceSelector()], missing="drop", **settings)
 
 

@@ -302,6 +302,15 @@ def test_estimators_that_do_not_know_gaps_say_who_does():
         GeometrySelector(3, missing="drop").fit(factors())
 
 
+def test_gaps_on_a_device_are_refused_with_what_to_do():
+    torch = pytest.importorskip("torch")
+    X = torch.asarray(with_gaps(factors()))
+    with pytest.raises(ValueError, match="move X to the host"):
+        GeometrySelector(3, missing="allow").fit(X)
+    with pytest.raises(ValueError, match="missing='allow'"):
+        GeometrySelector(3).fit(X)
+
+
 def test_complex_samples_have_gaps_in_both_parts():
     X = factors() + 1j * factors(seed=3)
     fitted = STPCASelector(4, missing="allow").fit(with_gaps(X))

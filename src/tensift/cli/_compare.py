@@ -36,7 +36,6 @@ from tensift.cli._pages import comparison_page
 from tensift.cli._record import describe_input, versions
 from tensift.comparison import DEFAULT_SELECTORS, SelectorComparison, compare_selectors
 from tensift.datasets import TensorDataset
-from tensift.moments import MISSING
 from tensift.plotting import ComparisonDisplay, ModeNames
 
 __all__ = ["add_parser", "run"]
@@ -120,7 +119,7 @@ def _add_method_arguments(group: Any) -> None:
     add_option(group, compare_selectors, "random_state", "--seed", type=int, metavar="N")
     add_option(group, compare_selectors, "fit_limit", type=non_negative, metavar="SECONDS")
     add_option(
-        group, compare_selectors, "missing", choices=MISSING,
+        group, compare_selectors, "missing", choices=("raise", "allow"),
         help="what NaN means: raise refuses it; allow takes it for a value that was not observed, "
         "and gives all methods estimates in its place (default: raise)",
     )  # fmt: skip

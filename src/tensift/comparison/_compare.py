@@ -20,7 +20,7 @@ from tensift.comparison._schedule import Schedule
 from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
 from tensift.metrics import check_data, count_features, encode_labels
-from tensift.moments import MISSING, MissingValues, conditional_means, is_missing
+from tensift.moments import MissingValues, conditional_means, is_missing
 from tensift.selection import (
     Constraints,
     TensorSelector,
@@ -147,8 +147,8 @@ def compare_selectors(
     # Imported here, so that importing compare_selectors does not load the rivals.
     from tensift.rivals import VarianceSelector
 
-    if missing not in MISSING:
-        raise ValueError(f"missing must be one of {', '.join(MISSING)}; got {missing!r}")
+    if missing not in ("raise", "allow"):
+        raise ValueError(f"missing must be 'raise' or 'allow'; got {missing!r}")
     data, lacks = check_data(X, allow_nan=missing == "allow", can_allow=True), None
     if missing == "allow" and is_missing(data).any():
         lacks = MissingValues.in_rows(data)

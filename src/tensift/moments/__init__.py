@@ -9,7 +9,7 @@ from tensift.moments._deviations import FeatureScale, spread_above_rounding
 from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_message
 from tensift.moments._lazy import lazy_source
-from tensift.moments._missing import MISSING, MissingValues, is_missing
+from tensift.moments._missing import MissingValues, is_missing
 from tensift.moments._moments import Moments, largest_modulus, largest_observed
 from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation, divided, same_specification
@@ -28,7 +28,6 @@ from tensift.moments._tensor import GramTensor, variances
 __all__ = [
     "BLOCK_ELEMENTS",
     "GRAM_COPIES",
-    "MISSING",
     "DaskMoments",
     "DeviceMoments",
     "FeatureScale",

@@ -142,7 +142,15 @@ class MissingValues:
 
 
 def is_missing(values: NDArray) -> NDArray[np.bool_]:
-    """Return where values are NaN; False for numbers that cannot be."""
+    """Return where values are NaN; False for numbers that cannot be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.moments import is_missing
+    >>> is_missing(np.array([1.0, np.nan])), is_missing(np.array([1, 2]))
+    (array([False,  True]), array([False, False]))
+    """
     if values.dtype.kind not in "fc":
         return np.zeros(values.shape, dtype=bool)
     return np.isnan(values)
@@ -159,6 +167,8 @@ def refuse_mixed(basis: str) -> NoReturn:
 
 def hint_at_missing(estimator: object) -> str:
     """Return what to do about NaN: the end of an error message."""
+    if getattr(estimator, "missing", None) == "allow":
+        return "missing values need NumPy arrays, so move X to the host"
     if hasattr(estimator, "missing"):
         return "pass missing='allow' if NaN stands for values that were not observed"
     return (

@@ -413,7 +413,15 @@ def checked_peak(samples: NDArray, first: int, *, missing: bool = False) -> floa
 
 
 def largest_observed(values: NDArray) -> float:
-    """Return the largest absolute value that is not NaN; 0 if there is none."""
+    """Return the largest absolute value that is not NaN; 0 if there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.moments import largest_observed
+    >>> largest_observed(np.array([-3.0, np.nan, 2.0]))
+    3.0
+    """
     peak = largest_modulus(values)
     if not np.isnan(peak):
         return peak

@@ -90,7 +90,8 @@ class TensorEstimator(BaseEstimator):
         rows_of_complex = self.feature_shape is not None
         allowed = self._allows_missing
         if is_device_array(X):
-            _check_on_device(X, min_samples, rows_of_complex=rows_of_complex)
+            with self._hint_at_missing():
+                _check_on_device(X, min_samples, rows_of_complex=rows_of_complex)
             if reset:
                 self.__dict__.pop("feature_names_in_", None)
         elif sample_axes(X) > 2 or (rows_of_complex and np.iscomplexobj(X)):

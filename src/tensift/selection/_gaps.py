@@ -34,10 +34,10 @@ def without_gaps(rows: Any) -> WithoutGaps:
     Examples
     --------
     >>> import numpy as np
-    >>> from tensift.selection._gaps import without_gaps
+    >>> from tensift.selection import without_gaps
     >>> rows, observed = without_gaps(np.array([[1.0, 2.0], [2.0, np.nan], [np.nan, np.nan]]))
-    >>> rows.shape, observed.sum()
-    ((2, 2), np.int64(3))
+    >>> rows.shape, int(observed.sum())
+    ((2, 2), 3)
     """
     if is_device_array(rows):
         return WithoutGaps(rows, None)
