@@ -2,8 +2,10 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [
-    f"src/tensift/series/_{library}.py"
-    for library in ("aeon", "sktime")
-    if find_spec(library) is None
-]
+_NEEDS = {
+    "src/tensift/series/_aeon.py": "aeon",
+    "src/tensift/series/_sktime.py": "sktime",
+    "src/tensift/xarray/__init__.py": "xarray",
+    "src/tensift/xarray/_accessor.py": "xarray",
+}
+collect_ignore = [file for file, package in _NEEDS.items() if find_spec(package) is None]

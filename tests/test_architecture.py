@@ -26,6 +26,7 @@ LAYERS = (
     "series",
     "datasets",
     "comparison",
+    "xarray",
     "plan",
     "plotting",
     "stability",

@@ -94,6 +94,7 @@ def test_hostile_files(here, capsys, kind, words):
         (["-k", "3", "--orientation", "2"], "orientation=2 is not a mode"),
         (["-k", "3", "--feature-mode", "7"], "feature_mode=7 is not a mode"),
         (["-k", "3", "--feature-mode", "first"], "feature_mode='first' must be a number"),
+        (["-k", "3", "--orientation", "first"], "orientation='first' must be a number"),
         (["-k", "3", "--basis", "fft"], "'fft' is not a known"),
         (["-k", "3", "--basis", "dct,dct"], "lists 2 "),
         (["-k", "3", "--basis", "no.npy"], "--basis no.npy: No such file"),

@@ -61,6 +61,8 @@ def test_a_folder_of_pictures(here, capsys):
         "options": {},
         "shape": [12, 6, 5],
         "dtype": "uint8",
+        "dims": ["row", "column"],
+        "units": {},
     }
     assert main(["info", "shots"]) == 0
     out = capsys.readouterr().out

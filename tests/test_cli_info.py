@@ -63,7 +63,7 @@ def test_names_labels_and_features(here, capsys):
     assert "2 classes: a (2), b (4)" in out
     assert "channel, length 2: left, right\n" in out
     assert "time, length 8: 0, 0.25, 0.5, 0.75, 1, 1.25, ...\n" in out
-    assert "the indices of mode 0" in out
+    assert "the indices of channel (from the file)" in out
     assert line_of(out, "0 (channel)").split()[2:4] == ["2", "8"]
 
 
@@ -196,12 +196,14 @@ def test_a_matlab_cube_is_first_taken_for_a_scene(here, capsys):
 @pytest.mark.parametrize(
     ("shape", "dims", "words", "options"),
     [
-        ((9, 12, 20), ["channel", "time"], "every channel is a feature", ["--feature-mode", "0"]),
-        ((9, 12, 20), ["time", "channel"], "every channel is a feature", ["--feature-mode", "1"]),
+        ((9, 12, 20), ["channel", "time"], "every channel is a feature",
+         ["--feature-mode", "channel"]),
+        ((9, 12, 20), ["time", "channel"], "every channel is a feature",
+         ["--feature-mode", "channel"]),
         ((9, 12, 60), ["row", "column"], "9 pictures of 12 x 60", []),
         ((9, 30), ["band"], "9 pixels in 30 bands", []),
         ((9, 3, 3, 30), ["row", "column", "band"], "every band is a feature",
-         ["--feature-mode", "2"]),
+         ["--feature-mode", "band"]),
     ],
 )  # fmt: skip
 def test_names_in_the_file_leave_nothing_to_guess(here, capsys, shape, dims, words, options):

@@ -181,7 +181,7 @@ def test_names_pass_through_to_table_and_summary(here, capsys):
     assert [row["electrode_name"] for row in rows] == [names[i] for i in expected.order_]
     out = capsys.readouterr().out
     assert f"electrode {names[expected.order_[0]]}" in out
-    assert "feature_mode=0" in out
+    assert "feature_mode='electrode'" in out
     assert b"<svg" in (here / "eeg.npz-tensift" / "selection.svg").read_bytes()
 
 

@@ -17,7 +17,7 @@ def read(tmp_path, *, options=None, **arrays):
     return read_tensor(tmp_path / "a.npz", **(options or {}))
 
 
-@pytest.mark.parametrize("name", ["data", "X", "x", "anything"])
+@pytest.mark.parametrize("name", ["data", "X", "x", "x_train", "X_train", "images", "anything"])
 def test_the_data(tmp_path, name):
     dataset = read(tmp_path, **{name: DATA, "weights": np.ones(3)})
     np.testing.assert_array_equal(dataset.data, DATA)
@@ -32,13 +32,34 @@ def test_the_labels(tmp_path, name):
     assert read(tmp_path, data=DATA, **{name: np.arange(6)}).labels.tolist() == list(range(6))
 
 
+def test_the_two_halves_of_a_set(tmp_path):
+    """As Keras names them; labels follow the half that is read."""
+    halves = {"x_train": DATA, "y_train": range(6), "x_test": DATA[:2], "y_test": [7, 8]}
+    train = read(tmp_path, **halves)
+    np.testing.assert_array_equal(train.data, DATA)
+    assert train.labels.tolist() == list(range(6))
+    test = read(tmp_path, options={"variable": "x_test"}, **halves)
+    np.testing.assert_array_equal(test.data, DATA[:2])
+    assert test.labels.tolist() == [7, 8]
+
+
+def test_scikit_learns_pictures(tmp_path):
+    rows = DATA.reshape(6, -1)
+    dataset = read(tmp_path, data=rows, images=DATA, target=np.arange(6))
+    np.testing.assert_array_equal(dataset.data, rows)
+    dataset = read(tmp_path, options={"variable": "images"}, data=rows, images=DATA)
+    np.testing.assert_array_equal(dataset.data, DATA)
+    names = np.array([["a.png"], ["b.png"]])
+    np.testing.assert_array_equal(read(tmp_path, images=names, cube=DATA).data, DATA)
+
+
 @pytest.mark.parametrize("name", ["mask", "gt"])
 def test_what_is_beside_data_can_be_data(tmp_path, name):
     np.testing.assert_array_equal(read(tmp_path, **{name: DATA[..., 0]}).data, DATA[..., 0])
     np.testing.assert_array_equal(read(tmp_path, cube=DATA, **{name: np.ones(6)}).data, DATA)
 
 
-@pytest.mark.parametrize("name", ["channels", "ch_names", "channel_names"])
+@pytest.mark.parametrize("name", ["channels", "ch_names", "channel_names", "chans", "electrodes"])
 def test_channels(tmp_path, name):
     dataset = read(tmp_path, data=DATA, **{name: NAMES})
     assert dataset.dims == ("channel", "mode 1")
@@ -61,7 +82,7 @@ def test_bands(tmp_path, name):
     np.testing.assert_array_equal(dataset.coords["band"], waves)
 
 
-@pytest.mark.parametrize("rate", ["sfreq", "fs", "sampling_rate", "srate"])
+@pytest.mark.parametrize("rate", ["sfreq", "fs", "Fs", "sampling_rate", "sample_rate", "srate"])
 def test_times(tmp_path, rate):
     dataset = read(tmp_path, data=DATA, ch_names=NAMES, **{rate: 250})
     assert dataset.dims == ("channel", "time")

@@ -123,6 +123,17 @@ class TestPictures:
         assert dataset.labels.tolist() == ["class2", "class2", "class10"]
         assert read_tensor(folder, labels=[5, 6, 7]).labels.tolist() == [5, 6, 7]
 
+    def test_subfolders_of_subfolders(self, folder):
+        for place, label in enumerate(("train/cat", "train/dog", "bird")):
+            (folder / label).mkdir(parents=True)
+            write(folder / label, GREY[[place]])
+            (folder / label / ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
+        write(folder / "bird" / "thumbnails", GREY[:1, :2])  # beside pictures: not read
+        (folder / "train" / "again").symlink_to(folder)
+        dataset = read_tensor(folder)
+        np.testing.assert_array_equal(dataset.data, GREY[[2, 0, 1]])
+        assert dataset.labels.tolist() == ["bird", "train/cat", "train/dog"]
+
     def test_pictures_are_turned_as_viewers_show_them(self, folder):
         write(folder, COLOUR[:1])
         exif = Image.Exif()
@@ -157,12 +168,18 @@ class TestFoldersThatLie:
         )
         (folder / "a.txt").write_text("1,2")
         (folder / "sub" / "deeper").mkdir(parents=True)
-        write(folder / "sub" / "deeper", GREY)
         refused(
             folder,
             "a folder of pictures (PNG, JPEG, TIFF, BMP): this one has none",
             error=IsADirectoryError,
         )
+
+    @pytest.mark.parametrize("suffix", ["gif", "webp", "HEIC"])
+    def test_pictures_of_other_kinds_are_not_left_out_in_silence(self, folder, suffix):
+        write(folder, GREY)
+        (folder / f"shot3.{suffix}").write_bytes(b"whatever it is")
+        message = refused(folder, "a picture of a kind that is not read; convert it to PNG")
+        assert message.startswith(str(folder / f"shot3.{suffix}: "))
 
     @pytest.mark.parametrize(
         ("other", "words"),
@@ -173,8 +190,13 @@ class TestFoldersThatLie:
     )
     def test_the_first_that_differs(self, folder, other, words):
         write(folder, [*GREY, other, other])
-        message = refused(folder, *words, "resize, crop or convert")
+        message = refused(folder, *words, "resize, crop or convert", "(and 1 more that differ)")
         assert message.startswith(str(folder / "shot3.png: "))
+
+    def test_the_one_that_differs_is_named_even_if_it_is_the_first(self, folder):
+        write(folder, [GREY[0, :4], *GREY])
+        message = refused(folder, "4 x 5 pixels, grey, but shot1.png has 6 x 5 pixels, grey")
+        assert message.startswith(str(folder / "shot0.png: "))
 
     def test_no_picture(self, folder):
         write(folder, GREY)

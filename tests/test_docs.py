@@ -22,8 +22,17 @@ GENERATED = {"_build", "auto_gallery", "generated"}
 PAGES = sorted(
     page for page in DOCS.rglob("*.md") if not GENERATED & set(page.relative_to(DOCS).parts)
 )
-EXECUTED = ["index", "install", "parameters", "adding_a_method", "stability", "reconstruct", "mne"]
-EXECUTED += ["missing"]
+EXECUTED = [
+    "index",
+    "inputs",
+    "install",
+    "parameters",
+    "adding_a_method",
+    "stability",
+    "reconstruct",
+    "mne",
+    "missing",
+]
 EXECUTED += [f"concepts/{page.stem}" for page in DOCS.glob("concepts/*.md") if page.stem != "index"]
 EXECUTED.sort()
 GALLERY = {  # what the pages say was found

@@ -485,9 +485,15 @@ def test_other_objects_of_mne_are_refused(epochs):
     spectrum = epochs.copy().pick("eeg").compute_psd(fmax=40)
     with pytest.raises(ValueError, match="X is EpochsSpectrum; of MNE-Python, pass Epochs"):
         GeometrySelector(3, feature_mode="channel").fit(spectrum)
-    # As an array, it would have channels that are no data.
-    with pytest.raises(ValueError, match="X is EpochsArray of MNE-Python, which cannot be used"):
-        evaluate_selection(epochs, np.arange(40) % 2, [0, 1], feature_mode=0)
+
+
+def test_metrics_take_the_data_channels_in_one_unit(epochs):
+    plain = unlabelled(epochs).in_one_unit().samples
+    assert plain.shape[1] < len(epochs.ch_names)  # some are no data, or bad
+    labels, settings = np.arange(len(epochs)) % 2, {"n_repeats": 2}
+    found = evaluate_selection(epochs, labels, [0, 1], feature_mode="channel", **settings)
+    expected = evaluate_selection(plain, labels, [0, 1], feature_mode=0, **settings)
+    assert found.to_rows() == expected.to_rows()
 
 
 def test_mistakes_are_one_clear_line(epochs, values, raw):

@@ -14,6 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
 from tensift import SparseTensorPCA, STPCASelector, TensorPCA
+from tensift.labels import Names
 from tensift.plotting import (
     ComponentMapDisplay,
     ComponentsDisplay,
@@ -23,7 +24,6 @@ from tensift.plotting import (
 from tensift.plotting._component_map import _far_apart
 from tensift.plotting._matplotlib import PALETTE
 from tensift.plotting._montage import Montage
-from tensift.plotting._names import ModeNames
 
 RNG = np.random.default_rng(8)
 X1 = RNG.normal(size=(30, 12)) * np.linspace(0.2, 2, 12)
@@ -271,7 +271,7 @@ def test_more_modes_are_tiles(figure):
 )  # fmt: skip
 def test_every_element_is_once_in_a_montage(shape, grid):
     sample = np.arange(np.prod(shape)).reshape(shape)
-    montage = Montage.choose(ModeNames(shape))
+    montage = Montage.choose(Names(shape))
     assert montage.grid == grid
     image = montage.image(sample)
     np.testing.assert_array_equal(np.sort(image[~np.isnan(image)]), sample.ravel())

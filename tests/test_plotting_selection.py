@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 
 from tensift import STPCASelector
+from tensift.labels import Names
 from tensift.plotting import SelectionDisplay
-from tensift.plotting._names import ModeNames
 from tensift.selection import TensorSelector
 
 RNG = np.random.default_rng(2)
@@ -111,9 +111,9 @@ def test_an_unfitted_selector_is_refused():
 
 
 def test_names_in_words():
-    names = ModeNames((2, 3), ("ch", "t"), {"ch": ["left", "right"], "t": [0.5, 1.0, 1.5]})
+    names = Names((2, 3), ("ch", "t"), {"ch": ["left", "right"], "t": [0.5, 1.0, 1.5]})
     assert names.describe((1, 2)) == "ch right, t 1.5"
     assert names.only([1]).describe((0,)) == "t 0.5"
-    assert ModeNames((2, 3)).describe((1, 2)) == "mode 0: 1, mode 1: 2"
-    assert ModeNames((2, 3)).only([1]).title(0) == "mode 1"
-    assert ModeNames((1, 1), ("a", "b"), {"a": np.array([b"x"])}).label(0, 0) == "x"
+    assert Names((2, 3)).describe((1, 2)) == "mode 0: 1, mode 1: 2"
+    assert Names((2, 3)).only([1]).title(0) == "mode 1"
+    assert Names((1, 1), ("a", "b"), {"a": np.array([b"x"])}).label(0, 0) == "x"

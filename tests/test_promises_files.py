@@ -10,8 +10,6 @@ import h5py
 import numpy as np
 import pytest
 import scipy.io
-import xarray
-import zarr
 from sklearn.base import clone
 
 from tensift import (
@@ -185,7 +183,7 @@ class TestHeaders:
         options = ["--header", "--columns", "id,1,3"]
         assert main(["select", "a.csv", "-k", "2", "--no-figure", *options]) == 0
         out = capsys.readouterr().out
-        assert "read_tensor('a.csv', header=True, columns=['id', '1', '3']).data" in out
+        assert "read_tensor('a.csv', header=True, columns=['id', '1', '3']))" in out
         read = read_tensor("a.csv", header=True, columns=["id", "1", "3"])
         np.testing.assert_array_equal(read.data, rows[:, [0, 1, 3]])
 
@@ -404,7 +402,8 @@ class TestHdf5ReachesNowhere:
             file["refs"] = np.array([file["data"].ref] * 6, dtype=h5py.ref_dtype)
             file.create_dataset("packed", data=["x"] * 6, compression="gzip")
         assert read_tensor(path).data.shape == DATA.shape
-        for name in ("rows", "refs", "packed"):
+        assert read_tensor(path, labels="packed").labels.tolist() == ["x"] * 6
+        for name in ("rows", "refs"):
             self.check(path, f"{name!r} has values of variable length", labels=name)
 
     def test_a_matlab_class_of_variable_length_is_not_read(self, path):
@@ -414,19 +413,6 @@ class TestHdf5ReachesNowhere:
             del file["data"].attrs["MATLAB_class"]
             file["data"].attrs["MATLAB_class"] = "double"
         self.check(path, "'data' is not an array of numbers but a unknown")
-
-    def test_missing_and_packed_values_of_netcdf(self, path):
-        values = np.round(100 * DATA)
-        values[2, 1, 1] = np.nan
-        array = xarray.DataArray(values, dims=["sample", "row", "column"], name="x")
-        packed = {"x": {"dtype": "i2", "scale_factor": 0.01, "_FillValue": -9999}}
-        array.to_netcdf(path, engine="h5netcdf", encoding=packed)
-        self.check(path, "'x' is packed")
-        marked = {"x": {"dtype": "i2", "_FillValue": -9999}}
-        array.to_netcdf(path, engine="h5netcdf", encoding=marked)
-        refused(lambda: read_tensor(path), "1 missing values (_FillValue = -9999)")
-        array.fillna(0).to_netcdf(path, engine="h5netcdf", encoding=marked)
-        np.testing.assert_array_equal(read_tensor(path).data, np.nan_to_num(values))
 
 
 class TestForeignFiles:
@@ -443,7 +429,8 @@ class TestForeignFiles:
             (b"II*\x00\x08\x00", "damaged or truncated TIFF file"),
             (b"%PDF-1.7\n", "a PDF document"),
             (b"PAR1\x15\x04", "a Parquet file"),
-            (b"CDF\x01\x00\x00", "a NetCDF 3 file"),
+            (b"CDF\x01" + bytes(7) + b"\x07", "damaged or truncated NetCDF 3 file"),
+            (b"CDF\x05\x00\x00", "a NetCDF file of type CDF-5; convert it"),
             (b"\x1f\x8b\x08\x00", "a gzip file; unpack it"),
         ],
     )
@@ -471,10 +458,7 @@ class TestForeignFiles:
     def test_folders(self, tmp_path, capsys):
         words = "a folder, not a file; name one file with all samples"
         refused(lambda: read_tensor(tmp_path), words, error=IsADirectoryError)
-        zarr.create_array(tmp_path / "a.zarr", data=DATA)
-        words = "a Zarr store; open it with zarr"
-        refused(lambda: read_tensor(tmp_path / "a.zarr"), words, error=IsADirectoryError)
-        assert main(["info", str(tmp_path / "a.zarr")]) == 1
+        assert main(["info", str(tmp_path)]) == 1
         assert words in capsys.readouterr().err
 
     def test_a_link_in_an_archive_is_not_followed(self, tmp_path):

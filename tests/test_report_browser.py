@@ -416,6 +416,20 @@ def test_map_is_read_by_arrow_keys(page, fitted):
     assert f"rank {rank}, " in page["readout"].text
 
 
+def test_names_and_units_are_read_out(driver, tmp_path):
+    known = {"dims": ("row", "column"), "coords": {"column": np.arange(8) / 4}}
+    data = TensorDataset(FIRST, **known, units={"column": "mm"})
+    selector = STPCASelector(20, lam=1, eta=1).fit(data)
+    write_report(tmp_path / "r.html", selector, data)
+    page = Page(driver, tmp_path / "r.html")
+    row, column = np.unravel_index(selector.order_[0], (8, 8))
+    page.press(Keys.ARROW_RIGHT, on="#map")
+    assert page["readout"].text.startswith(f"row {row}, column {column / 4:g} mm: score ")
+    head = "return [...document.querySelectorAll('#features-table th')].map(e => e.innerText)"
+    assert {"row", "column (mm)"} <= set(page.run(head))
+    assert "(row, column)" in page["lede"].text
+
+
 def test_everything_is_reached_by_tab_and_focus_is_seen(page):
     page.run("document.activeElement.blur(); window.scrollTo(0, 0)")
     reached = []
@@ -505,6 +519,8 @@ HARMFUL = ["=1+1", '"+x', "-3", "@a;=b", "c,d", "-e", "+4e2", "f"]
 def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch, named):
     monkeypatch.chdir(tmp_path)
     names = {"dims": ["=row", "column"], "coords_=row": HARMFUL} if named else {}
+    if named:
+        names |= {"coords_column": np.arange(8) / 7, "units_column": "mm"}
     np.savez("x.npz", data=FIRST, **names)
     assert main(["select", "x.npz", "-k", "9", "--report", "--no-figure", "--quiet"]) == 0
     folder = tmp_path / "x.npz-tensift"
@@ -524,6 +540,7 @@ def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch
     assert one == other
     np.testing.assert_allclose(*scores, rtol=1e-6)
     assert any("'=1+1" in row.values() for row in one) == named
+    assert ("column (mm)" in one[0]) == named
 
 
 def test_copies_table_and_code(page):

@@ -34,9 +34,9 @@ selectors = {
 }
 accuracy = {}
 for name, selector in selectors.items():
-    selector.fit(digits.data)
+    selector.fit(digits)
     found = evaluate_selection(
-        digits.data, digits.labels, selector.order_, counts=[kept], n_repeats=10, metrics=["acc"]
+        digits, digits.labels, selector.order_, counts=[kept], n_repeats=10, metrics=["acc"]
     )
     accuracy[name] = found.means["acc"][0]
 chance = [accuracy.pop(name) for name in list(accuracy) if name.startswith("random")]
@@ -51,8 +51,8 @@ for name, value in accuracy.items():
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
 chosen = selectors["columns (default)"]
-ScoreMapDisplay.from_estimator(chosen, dims=digits.dims, ax=left)
-SelectedFeaturesDisplay.from_estimator(chosen, digits.data, sample=0, dims=digits.dims, ax=middle)
+ScoreMapDisplay.from_estimator(chosen, ax=left)
+SelectedFeaturesDisplay.from_estimator(chosen, digits, sample=0, ax=middle)
 names, values = list(accuracy)[::-1], list(accuracy.values())[::-1]
 colors = ["0.6" if name.startswith(("variance", "random")) else "C1" for name in names]
 right.barh(names, values, color=colors)

@@ -14,7 +14,7 @@ def resolve_mode(name: str, mode: Any, n_modes: int) -> int:
     if isinstance(mode, str):
         raise ValueError(
             f"{name}={mode!r} must be a number from 0 to {n_modes - 1}, because the samples have "
-            "no names; to use names, pass an xarray.DataArray or a dataset with dims"
+            "no names; to use names, pass an xarray.DataArray, or a dataset or file with dims"
         )
     if mode not in range(-n_modes, n_modes):
         raise ValueError(

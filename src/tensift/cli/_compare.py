@@ -27,6 +27,7 @@ from tensift.cli._input import (
     add_feature_mode,
     add_input_arguments,
     feature_mode_of,
+    feature_names_of,
     inputs_of,
     read_input,
 )
@@ -36,7 +37,7 @@ from tensift.cli._pages import comparison_page
 from tensift.cli._record import describe_input, versions
 from tensift.comparison import DEFAULT_SELECTORS, SelectorComparison, compare_selectors
 from tensift.datasets import TensorDataset
-from tensift.plotting import ComparisonDisplay, ModeNames
+from tensift.plotting import ComparisonDisplay
 
 __all__ = ["add_parser", "run"]
 
@@ -170,7 +171,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         output.write_text("comparison.csv", to_csv(found.to_rows()))
         output.write_text("comparison.md", found.to_markdown())
         output.write_text("agreement.csv", to_csv(found.agreement_rows()))
-        output.write_text("selected.csv", to_csv(_selected(found, dataset)))
+        output.write_text("selected.csv", to_csv(_selected(arguments, found, dataset)))
         output.write_text(_SETTINGS, json.dumps(settings, indent=2) + "\n")
         if not arguments.no_figure:
             _write_figures(output, found, dataset)
@@ -226,7 +227,7 @@ def _compare(
 ) -> SelectorComparison:
     try:
         return compare_selectors(
-            dataset.data,
+            dataset,
             **parameters,
             labels=_labels(arguments, dataset),
             n_jobs=arguments.n_jobs,
@@ -245,22 +246,25 @@ def _arguments_of_comparison(parameters: dict[str, Any]) -> dict[str, Any]:
     return {**parameters, "selectors": chosen}
 
 
-def _selected(found: SelectorComparison, dataset: TensorDataset) -> list[dict[str, Any]]:
+def _selected(
+    arguments: argparse.Namespace, found: SelectorComparison, dataset: TensorDataset
+) -> list[dict[str, Any]]:
     """What each method keeps, in its order, one row per feature."""
-    feature_names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
-    if found.feature_mode is not None:
-        feature_names = feature_names.only([found.feature_mode])
+    feature_names = feature_names_of(arguments, dataset)
+    others = ("method", "rank", "index", "feature", "score", "half_samples")
     rows = []
     for method, features in found.features.items():
         scores = found.scores[method].ravel()
         shares = found.probabilities.get(method)
         places = np.column_stack(np.unravel_index(features, feature_names.shape))
+        table = feature_names.table(features, others)
         for rank, (flat, place) in enumerate(zip(features.tolist(), places, strict=True), start=1):
             rows.append(
                 {
                     "method": method,
                     "rank": rank,
                     "index": flat,
+                    **{title: column[rank - 1] for title, column in table.items()},
                     "feature": feature_names.describe(place.tolist()),
                     "score": float(scores[flat]),
                     "half_samples": None if shares is None else float(shares.flat[flat]),
@@ -274,7 +278,7 @@ def _write_figures(output: OutputFolder, found: SelectorComparison, dataset: Ten
         f"{dataset.name}: {found.n_features_to_select} of {found.n_features} features kept by "
         f"{len(found.features)} methods"
     )
-    display = ComparisonDisplay(found, title=title, dims=dataset.dims, coords=dataset.coords)
+    display = ComparisonDisplay(found, title=title)
     write_figure(output, "comparison", _FIGURES, display.plot)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from tensift import Constraints
 from tensift.cli._arguments import features, non_negative, whole_number
-from tensift.cli._input import dataset_text, describe_file, feature_mode_of
+from tensift.cli._input import dataset_text, describe_file, feature_names_of
 from tensift.datasets import TensorDataset, read_constraints
-from tensift.plotting import ModeNames
+from tensift.labels import Names
 from tensift.selection import FeatureLimits
 
 __all__ = [
@@ -75,7 +75,7 @@ def constraints_of(arguments: argparse.Namespace, dataset: TensorDataset) -> Con
     path, given = _given(arguments)
     if path is None and not given:
         return None
-    names = _feature_names(arguments, dataset)
+    names = feature_names_of(arguments, dataset)
     own = _names(names)
     if path is None:
         found = Constraints(**given, names=own)
@@ -99,20 +99,7 @@ def _given(arguments: argparse.Namespace) -> tuple[Path | None, dict[str, Any]]:
     return getattr(arguments, "constraints", None), given
 
 
-def _feature_names(arguments: argparse.Namespace, dataset: TensorDataset) -> ModeNames:
-    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords)
-    mode, n_modes = feature_mode_of(arguments, dataset), len(names.shape)
-    if mode is None:
-        return names
-    if not -n_modes <= mode < n_modes:
-        raise ValueError(
-            f"--feature-mode {mode} is not a mode of samples with {n_modes} modes; modes are 0 to "
-            f"{n_modes - 1}"
-        )
-    return names.only([mode % n_modes])
-
-
-def _names(names: ModeNames) -> list[str] | None:
+def _names(names: Names) -> list[str] | None:
     """The names of features that the data have; None for elements of images and the like."""
     if len(names.shape) != 1 or not names.is_named(0):
         return None
@@ -159,7 +146,7 @@ def constraints_text(
         return None
     path, given = _given(arguments)
     parts = [f"{name}={value!r}" for name, value in given.items()]
-    own = _names(_feature_names(arguments, dataset))
+    own = _names(feature_names_of(arguments, dataset))
     if own is not None and constraints.names == own:
         parts.append(f"names={_names_text(arguments, dataset)}")
     if path is None:
@@ -169,9 +156,9 @@ def constraints_text(
 
 def _names_text(arguments: argparse.Namespace, dataset: TensorDataset) -> str:
     """The Python expression for the names of the features."""
-    names = _feature_names(arguments, dataset)
-    text = f"{dataset_text(arguments)}.coords[{names.title(0)!r}]"
-    kind = names.coords[names.title(0)].dtype.kind
+    names = feature_names_of(arguments, dataset)
+    text = f"{dataset_text(arguments)}.coords[{names.name(0)!r}]"
+    kind = names.coords[names.dims[0]].dtype.kind
     if kind == "f":
         return f"[f'{{value:g}}' for value in {text}]"
     return f"[value.decode(errors='replace') for value in {text}]" if kind == "S" else text

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _show_digits(output: OutputFolder, console: Console) -> None:
     digits = load_digits()
     console.say("Handwritten digits: 1797 images of 8 x 8 pixels; every pixel is a feature.")
-    selector = STPCASelector(n_features_to_select=max(_COUNTS)).fit(digits.data)
+    selector = STPCASelector(n_features_to_select=max(_COUNTS)).fit(digits)
     selector.set_params(n_features_to_select=_N_PIXELS)  # keeps the best of them
     evaluations = compare_on_digits(digits, selector.order_, console)
     console.say(
@@ -170,10 +170,8 @@ def _draw_digits(
     )
     for part, title in zip(parts, titles, strict=True):
         part.suptitle(title, x=0.03, ha="left", fontweight="bold", fontsize="medium")
-    ScoreMapDisplay.from_estimator(selector, dims=digits.dims, ax=parts[0].subplots())
-    SelectedFeaturesDisplay.from_estimator(
-        selector, digits.data, dims=digits.dims, ax=parts[1].subplots()
-    )
+    ScoreMapDisplay.from_estimator(selector, ax=parts[0].subplots())
+    SelectedFeaturesDisplay.from_estimator(selector, digits, ax=parts[1].subplots())
     EvaluationDisplay(evaluations).plot(parts[2].subplots())
 
 
@@ -192,11 +190,11 @@ def _show_orbit(output: OutputFolder, console: Console) -> None:
     truth = set(orbit.informative.tolist())
     console.say("Orbit: 100 recordings of 9 channels, 41 points each; every channel is a feature.")
     console.say(f"Channels {sorted(truth)} carry a circular orbit, the others are noise.")
-    selector = STPCASelector(n_features_to_select=len(truth), feature_mode=0).fit(orbit.data)
+    selector = STPCASelector(n_features_to_select=len(truth), feature_mode="channel").fit(orbit)
     kept = selector.get_support(indices=True).tolist()
     loudest = np.sort(rank_features(orbit.data.var(axis=(0, 2)))[: len(truth)]).tolist()
     console.say(f"  STPCA-MP keeps {kept}: {len(truth & set(kept))} of {len(truth)} right")
     console.say(f"  variance keeps {loudest}: {len(truth & set(loudest))} of {len(truth)} right")
     title = f"Orbit: {len(kept)} of {orbit.feature_shape[0]} channels kept"
-    display = SelectionDisplay(selector, orbit.data, title=title, dims=orbit.dims)
+    display = SelectionDisplay(selector, orbit, title=title)
     write_figure(output, _ORBIT, ["png"], display.plot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ __all__ = ["Guess", "guess_meanings"]
 
 _MOST_COLOURS = 4
 _LIKE_A_PICTURE = 3  # the sides of pictures and scenes differ by no larger factor
+_MAPS = (("lat", "lon"), ("latitude", "longitude"), ("y", "x"))
 _LEAST_BANDS, _LEAST_SIDE = 10, 8  # of a scene
 
 
@@ -25,7 +27,7 @@ class Guess:
 
     meaning: str
     n_features: int
-    feature_mode: int | None = None
+    feature_mode: int | str | None = None
     sample_axis: tuple[int, int] | None = None
     known: bool = False
 
@@ -58,7 +60,7 @@ def _by_names(dataset: TensorDataset) -> Guess | None:
     if mode is not None:
         title = f"index of mode {mode}" if dims is None else dims[mode]
         meaning = f"{n} samples of {format_shape(shape)}; every {title} is a feature, says the file"
-        return Guess(meaning, shape[mode], mode, known=True)
+        return Guess(meaning, shape[mode], _called(mode, dims), known=True)
     if dims is None:
         return None
     names = [name.lower() for name in dims]
@@ -68,13 +70,26 @@ def _by_names(dataset: TensorDataset) -> Guess | None:
         return Guess(f"{n} pixels in {total} bands; every band is a feature", total, known=True)
     if names[:2] == ["row", "column"] and names[2:] in ([], ["channel"]):
         return Guess(_pictures(n, shape), total, known=True)
+    if tuple(names) in _MAPS:
+        meaning = f"{n} maps of {format_shape(shape)} places; every place is a feature"
+        return Guess(meaning, total, known=True)
     for kind in ("channel", "band"):
         for place, name in enumerate(names):
             if name in (kind, f"{kind}s"):
                 each = f", each with {total // shape[place]} values" if len(shape) > 1 else ""
                 meaning = f"{n} samples of {shape[place]} {kind}s{each}; every {kind} is a feature"
-                return Guess(meaning, shape[place], place, known=True)
+                return Guess(meaning, shape[place], _called(place, dims), known=True)
     return None
+
+
+def _called(mode: int, dims: Sequence[str] | None) -> int | str:
+    """What the options call a mode: its name, unless that would mean something else there."""
+    name = f"mode {mode}" if dims is None else dims[mode]
+    with contextlib.suppress(ValueError):
+        int(name)  # the options would take it for the number of a mode
+        return mode
+    unusable = name == f"mode {mode}" or name.lower() == "none" or name.startswith("-")
+    return mode if unusable or not name.strip() else name
 
 
 def _by_shape(n: int, shape: tuple[int, ...]) -> list[Guess]:

@@ -20,6 +20,7 @@ from tensift.cli._input import (
     add_input_arguments,
     in_chunks,
     inputs_of,
+    names_of,
     read_arguments,
     read_input,
 )
@@ -31,9 +32,10 @@ from tensift.datasets import (
     header_line,
     open_tensor_file,
 )
-from tensift.plotting import ModeNames
+from tensift.labels import Names
 
 __all__ = ["add_parser", "run"]
+
 
 _EPILOG = """\
 An orientation splits every sample into p slices of q features. The method works on p Gram
@@ -44,10 +46,11 @@ At the end it says what samples and features seem to be, and which command to tr
 does not name its axes, this is a guess from the shape.
 
 names in .npz and HDF5 files, all optional besides the data:
-  data, X or x               the array, samples first
-  labels, y or target        one label for each sample
+  data, X, x_train or images the array, samples first
+  labels, y or target        one label for each sample (y_train with x_train)
   dims                       the names of the feature modes, or of all axes
   coords_<dim>               the names along the mode <dim>
+  units_<dim>                the unit of these, such as s or nm
   channels or ch_names       the names along the mode of that length: channels
   wavelengths or bands       the same for bands
   times, or sfreq or fs      the times along the mode called time, or the samples per second
@@ -61,6 +64,8 @@ examples:
   tensift info recording.mat --sample-axis 0
   tensift info subject-epo.fif              epochs of MNE-Python, with their events as labels
   tensift info archive.npz --variable eeg
+  tensift info sst.nc --sample-axis time    NetCDF and Zarr name their axes
+  tensift info scene.zarr --variable reflectance --sample-axis y,x
   tensift info sea.npy --figure missing.png     draw where values are missing
 """
 
@@ -99,7 +104,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     check_figure_name(arguments.figure)
     dataset = read_input(arguments)
     values = _look_at_values(dataset.data, console)
-    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords, dataset.units)
+    names = names_of(dataset)
     files = files_of_input(arguments.input)
     held = format_bytes(sum(file.stat().st_size for file in files))
     held = held if len(files) == 1 else f"{len(files)} files, {held}"
@@ -128,9 +133,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         line = header_line(arguments.input, arguments.header)
         show(f"header    {'none: every line is a sample' if line is None else f'line {line}'}")
     for mode, size in enumerate(dataset.feature_shape):
-        show(f"mode {mode}    {_describe_mode(names, mode, size)}")
+        show(f"mode {mode}    {_describe_mode(dataset, names, mode, size)}")
     if dataset.feature_mode is not None:
-        show(f"features  the indices of mode {dataset.feature_mode} (from the file)")
+        title = names.name(dataset.feature_mode)
+        show(f"features  the indices of {title} (from the file)")
     show()
     _print_orientations(dataset, names)
     show()
@@ -190,23 +196,21 @@ def _describe_labels(dataset: TensorDataset) -> str:
     return f"{len(classes)} classes: {shown}{more}"
 
 
-def _describe_mode(names: ModeNames, mode: int, size: int) -> str:
-    name = f"{names.title(mode)}, " if names.dims is not None else ""
+def _describe_mode(dataset: TensorDataset, names: Names, mode: int, size: int) -> str:
+    name = f"{names.title(mode)}, " if dataset.dims is not None else ""
     if not names.is_named(mode):
         return f"{name}length {size}"
     shown = ", ".join(names.label(mode, i) for i in range(min(size, 6)))
-    unit = names.units.get(names.title(mode), "")
-    more = ", ..." if size > 6 else ""
-    return f"{name}length {size}: {shown}{more}{f' {unit}' if unit else ''}"
+    return f"{name}length {size}: {shown}{', ...' if size > 6 else ''}"
 
 
-def _print_orientations(dataset: TensorDataset, names: ModeNames) -> None:
+def _print_orientations(dataset: TensorDataset, names: Names) -> None:
     total = math.prod(dataset.feature_shape)
     show("orientation          q features  p slices  Gram tensor  kept as")
     for mode, q in enumerate(dataset.feature_shape):
         p = total // q
         kept = "dense" if dataset.n_samples >= q else "thin factors"
-        title = f"{mode} ({names.title(mode)})" if names.dims is not None else str(mode)
+        title = f"{mode} ({names.name(mode)})" if dataset.dims is not None else str(mode)
         show(f"{title:<19}  {q:>10}  {p:>8}  {format_bytes(8 * p * q * q):>11}  {kept}")
 
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tensift._utils.modes import resolve_mode
 from tensift.cli._arguments import axes, mode_or_none, names, nodata_value
 from tensift.cli._console import Console
 from tensift.datasets import TensorDataset, file_of_values, files_of_input, read_tensor
-from tensift.labels import Names
+from tensift.labels import Names, mode_number
 
 __all__ = [
     "add_feature_mode",
@@ -24,8 +23,10 @@ __all__ = [
     "dataset_text",
     "describe_file",
     "feature_mode_of",
+    "feature_names_of",
     "in_chunks",
     "inputs_of",
+    "names_of",
     "read_arguments",
     "read_input",
     "table_arguments",
@@ -44,8 +45,9 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "input",
         metavar="INPUT",
         type=Path,
-        help=".npy, .npz, MATLAB .mat, HDF5, a folder of pictures, TIFF, an ENVI scene (.hdr), a "
-        "recording of MNE-Python (.fif), or a table (.csv, .tsv) with one row per sample",
+        help=".npy, .npz, MATLAB .mat, HDF5, NetCDF (.nc), Zarr, a folder of pictures, TIFF, an "
+        "ENVI scene (.hdr), a recording of MNE-Python (.fif), or a table (.csv, .tsv) with one row "
+        "per sample",
     )
     group.add_argument(
         "--variable", metavar="NAME", help="which array to read, if the file holds several"
@@ -104,21 +106,29 @@ def add_feature_mode(group: Any) -> None:
     """Add the option that says what a feature is."""
     group.add_argument(
         "--feature-mode", type=mode_or_none, metavar="MODE", default=_FROM_FILE,
-        help="the mode whose indices are the features (channels, bands), or none if every element "
-        "is one (default: what the file says, else none)",
+        help="the mode whose indices are the features (channels, bands), by number or by name, or "
+        "none if every element is one (default: what the file says, else none)",
     )  # fmt: skip
 
 
-def feature_mode_of(arguments: argparse.Namespace, dataset: TensorDataset) -> int | None:
+def feature_mode_of(arguments: argparse.Namespace, dataset: TensorDataset) -> int | str | None:
     """The mode of the features: the one given, else the one in the file."""
     mode: int | str | None = arguments.feature_mode
-    if mode is _FROM_FILE:
-        return dataset.feature_mode
-    if not isinstance(mode, str):
-        return mode
-    if dataset.dims is None:
-        return resolve_mode("feature_mode", mode, len(dataset.feature_shape))  # says why not
-    return Names(dataset.feature_shape, dataset.dims).mode_of("feature_mode", mode)
+    return dataset.feature_mode if mode is _FROM_FILE else mode
+
+
+def feature_names_of(arguments: argparse.Namespace, dataset: TensorDataset) -> Names:
+    """The names of the features: elements, or the indices of a mode."""
+    names, mode = names_of(dataset), feature_mode_of(arguments, dataset)
+    if mode is None:
+        return names
+    number = mode_number("feature_mode", mode, len(names.shape), dataset.names)
+    return names.only([number])
+
+
+def names_of(dataset: TensorDataset) -> Names:
+    """The names of the modes, or numbers of modes."""
+    return dataset.names or Names(dataset.feature_shape)
 
 
 def read_arguments(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -16,22 +16,21 @@ from tensift.cli._arguments import (
     basis_names,
     count_or_share,
     jobs,
+    mode,
     non_negative,
     or_auto,
     positive_int,
 )
 from tensift.cli._console import Console
 from tensift.cli._constraints import constraints_of
-from tensift.cli._input import add_feature_mode, feature_mode_of
+from tensift.cli._input import add_feature_mode, feature_mode_of, feature_names_of
 from tensift.cli._options import add_option
 from tensift.comparison import find_selector
 from tensift.datasets import TensorDataset
-from tensift.plotting import ModeNames
 from tensift.selection import TensorSelector, held_constraints
 
 __all__ = [
     "add_method_arguments",
-    "feature_names_of",
     "fit_selector",
     "make_selector",
     "say_constraints",
@@ -55,7 +54,7 @@ def add_method_arguments(group: Any) -> None:
         group, kind, "n_features_to_select", "-k", type=or_auto(count_or_share), metavar="K|auto"
     )
     add_option(group, kind, "selection")
-    add_option(group, kind, "orientation", type=or_auto(int), metavar="MODE|auto")
+    add_option(group, kind, "orientation", type=or_auto(mode), metavar="MODE|auto")
     add_option(
         group, kind, "basis", type=basis_names, metavar="NAME|FILE.npy", default=["identity"],
         help="the transform along every other mode: identity, dft, dct, haar, eigen, random or a "
@@ -159,10 +158,7 @@ def _is_default(value: Any, default: Any) -> bool:
 def _stpca_parameters(arguments: argparse.Namespace, dataset: TensorDataset) -> dict[str, Any]:
     """All options as parameters of `STPCASelector`."""
     feature_mode = feature_mode_of(arguments, dataset)
-    shape = dataset.feature_shape
-    total = math.prod(shape)
-    if feature_mode is not None and -len(shape) <= feature_mode < len(shape):
-        total = shape[feature_mode]
+    total = math.prod(feature_names_of(arguments, dataset).shape)
     wanted = arguments.n_features_to_select
     if isinstance(wanted, int) and wanted > total:
         raise ValueError(
@@ -199,12 +195,12 @@ def fit_selector(
     """Fit a selector; data that are mapped from disk are read in chunks."""
     try:
         if checkpoint is None:
-            selector.fit(dataset.data)
+            selector.fit(dataset)
         else:
             given = selector.get_params()
             names = ("orientation", "basis", "missing", "random_state", "n_jobs", "verbose")
             options = {name: given[name] for name in names}
-            moments: Any = collect_moments(dataset.data, checkpoint=checkpoint, **options)
+            moments: Any = collect_moments(dataset, checkpoint=checkpoint, **options)
             selector.fit(moments)
     except ValueError as error:
         reason = str(error).splitlines()[0]
@@ -239,10 +235,3 @@ def say_missing(console: Console, selector: TensorSelector) -> None:
     missing = getattr(selector, "missing_", None)
     if missing is not None and missing.share:
         console.say(f"missing   {missing}")
-
-
-def feature_names_of(selector: TensorSelector, dataset: TensorDataset) -> ModeNames:
-    """The names of the features: elements, or the indices of a mode."""
-    names = ModeNames(dataset.feature_shape, dataset.dims, dataset.coords, dataset.units)
-    mode = selector._mode_of_features()
-    return names if mode is None else names.only([mode])

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tensift.cli._console import show
 from tensift.cli._figures import FORMATS, write_figure
 from tensift.cli._output import OutputFolder
-from tensift.plotting import MissingDisplay, ModeNames
+from tensift.labels import Names
+from tensift.plotting import MissingDisplay
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +51,7 @@ class MissingCounts:
         """The share of every sample that is missing."""
         return np.concatenate(self._samples)
 
-    def say(self, names: ModeNames) -> None:
+    def say(self, names: Names) -> None:
         """Print where values are missing."""
         if not self.total:
             return
@@ -65,17 +66,15 @@ class MissingCounts:
         for mode in range(self.elements.ndim):
             others = tuple(axis for axis in range(self.elements.ndim) if axis != mode)
             shares = self.elements.mean(axis=others) / len(samples)
-            _say_most(names.title(mode), shares, partial(names.label, mode))
+            _say_most(names.name(mode), shares, partial(names.label, mode))
         _say_most("samples", samples, str)
 
-    def draw(self, names: ModeNames, figure: Figure) -> None:
+    def draw(self, names: Names, figure: Figure) -> None:
         """Draw where values are missing."""
         figure.set_layout_engine("constrained")
         figure.set_size_inches(6.0, 5.0)
         shares = self.elements / max(1, len(self.samples))
-        MissingDisplay(shares, self.samples, dims=names.dims, coords=names.coords).plot(
-            figure.subplots()
-        )
+        MissingDisplay(shares, self.samples, names=names).plot(figure.subplots())
 
 
 def _say_most(title: str, shares: NDArray[np.float64], label: partial[str] | type[str]) -> None:
@@ -96,7 +95,7 @@ def check_figure_name(path: Path | None) -> None:
 
 
 def write_missing_figure(
-    path: Path, counts: MissingCounts, names: ModeNames, inputs: list[Path], *, overwrite: bool
+    path: Path, counts: MissingCounts, names: Names, inputs: list[Path], *, overwrite: bool
 ) -> None:
     """Write the picture of what is missing."""
     with OutputFolder(path.parent, [path.name], overwrite=overwrite, inputs=inputs) as output:

@@ -89,8 +89,11 @@ def comparison_page(
     """The report of a comparison."""
     defaults = inspect.signature(compare_selectors).parameters
     text = constraints_text(arguments, dataset, parameters["constraints"])
+    known = {"constraints": text}
+    if found.feature_mode is not None and dataset.dims is not None:
+        known["feature_mode"] = repr(dataset.dims[found.feature_mode])
     options = [
-        f"{name}={text if name == 'constraints' else repr(value)}"
+        f"{name}={known.get(name, repr(value))}"
         for name, value in parameters.items()
         if name not in _WITHOUT_EFFECT and value != defaults[name].default
     ]

@@ -14,6 +14,7 @@ from tensift import STPCASelector
 from tensift.cli._arguments import (
     axes,
     count_or_share,
+    mode,
     names,
     non_negative,
     or_auto,
@@ -104,9 +105,9 @@ def _add_job_arguments(group: Any) -> None:
     )
     add_table_arguments(group)
     group.add_argument(
-        "--orientation", type=int, metavar="MODE", default=0,
-        help="the mode along which features predict each other; the plan compares all modes "
-        "(default: 0)",
+        "--orientation", type=mode, metavar="MODE", default=0,
+        help="the mode along which features predict each other, by number or by name; the plan "
+        "compares all modes (default: 0)",
     )  # fmt: skip
     group.add_argument(
         "--basis", type=names, metavar="NAME", default=["identity"],

@@ -22,7 +22,7 @@ from tensift.cli._constraints import (
 )
 from tensift.cli._input import dataset_text, describe_file, read_arguments
 from tensift.datasets import TensorDataset
-from tensift.plotting import ModeNames
+from tensift.labels import Names
 from tensift.report import import_lines, option_texts
 from tensift.selection import TensorSelector, held_constraints
 from tensift.solvers import solver_from
@@ -40,33 +40,24 @@ __all__ = [
 ]
 
 
-def ranking_table(selector: TensorSelector, names: ModeNames) -> str:
+def ranking_table(selector: TensorSelector, names: Names) -> str:
     """All features in the order of selection, as CSV."""
-    shape = selector.scores_.shape
-    modes = range(len(shape))
     held = held_constraints(selector)
     more: dict[str, Sequence[Any]] = {}
     if held is not None and held.costs is not None:
         more["cost"] = held.costs.tolist()
     if held is not None and held.groups is not None:
         more["group"] = held.groups
-    # If a mode is called "score", its column must not replace the scores.
-    taken = {"rank", "index", "score", "selected", "cost", "group"}
-    titles = [f"mode_{m}" if names.title(m) in taken else names.title(m) for m in modes]
-    titles = [title.replace(" ", "_") for title in titles]
-    named = [mode for mode in modes if names.is_named(mode)]
-    columns = ["rank", "index", *titles, *(f"{titles[m]}_name" for m in named), "score", "selected"]
-    columns += more
-    support = selector.get_support()
-    scores = selector.scores_.ravel()
-    places = np.column_stack(np.unravel_index(selector.order_, shape))
-    rows = []
-    for rank, (flat, place) in enumerate(zip(selector.order_, places, strict=True), start=1):
-        labels = [names.label(mode, int(place[mode])) for mode in named]
-        score, kept = float(scores[flat]), int(support[flat])
-        extra = [values[flat] for values in more.values()]
-        rows.append([rank, int(flat), *place.tolist(), *labels, score, kept, *extra])
-    return csv_text(columns, rows)
+    order = selector.order_
+    columns: dict[str, Sequence[Any]] = {
+        "rank": range(1, len(order) + 1),
+        "index": order.tolist(),
+        **names.table(order),
+        "score": selector.scores_.ravel()[order].tolist(),
+        "selected": selector.get_support().astype(int)[order].tolist(),
+        **{title: [values[feature] for feature in order] for title, values in more.items()},
+    }
+    return csv_text(list(columns), zip(*columns.values(), strict=True))
 
 
 def settings_of(
@@ -106,6 +97,8 @@ def describe_input(arguments: argparse.Namespace, dataset: TensorDataset) -> dic
         "options": read_arguments(arguments),
         "shape": list(dataset.data.shape),
         "dtype": str(dataset.data.dtype),
+        "dims": None if dataset.dims is None else list(dataset.dims),
+        "units": dataset.units or {},
     }
 
 
@@ -146,7 +139,7 @@ def reading_imports(arguments: argparse.Namespace) -> list[str]:
 
 def samples_text(arguments: argparse.Namespace) -> str:
     """The expression that reads the samples."""
-    return f"{dataset_text(arguments)}.data"
+    return dataset_text(arguments)
 
 
 def known_texts(

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import time
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,10 +16,15 @@ from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments, format_shape
 from tensift.cli._constraints import CONSTRAINTS_EPILOG, add_constraint_arguments
 from tensift.cli._figures import FORMATS, require_figures, warn_not_made, write_figure
-from tensift.cli._input import add_input_arguments, inputs_of, read_input
+from tensift.cli._input import (
+    add_input_arguments,
+    feature_names_of,
+    inputs_of,
+    names_of,
+    read_input,
+)
 from tensift.cli._method import (
     add_method_arguments,
-    feature_names_of,
     fit_selector,
     make_selector,
     say_constraints,
@@ -31,7 +35,8 @@ from tensift.cli._pages import add_report_arguments, selection_page
 from tensift.cli._record import python_imports, python_line, ranking_table, settings_of
 from tensift.cli._stability import add_stability_argument, resampled, say_stability, stability_table
 from tensift.datasets import TensorDataset
-from tensift.plotting import ModeNames, SelectionDisplay
+from tensift.labels import Names
+from tensift.plotting import SelectionDisplay
 from tensift.selection import TensorSelector
 
 __all__ = ["add_parser", "run"]
@@ -48,7 +53,8 @@ Methods: geometry keeps samples recognisable and is the fastest; stpca, the defa
 with scores of a sparse, certified model of which features reconstruct which; columnsubset predicts
 the features that are left out. See tensift compare for how they do on your data.
 
-Data have the shape (n, d_1, ..., d_m): samples first, then the feature modes, counted from 0.
+Data have the shape (n, d_1, ..., d_m): samples first, then the feature modes, counted from 0. If
+the file names them, options take the names too, and all results have them.
   orientation    the mode along which features predict each other: for images, with 0 each pixel
                  is predicted from the others in its column, with 1 from those in its row
   basis          the transform along the other modes: none (identity), or a change of basis
@@ -76,6 +82,7 @@ examples:
   tensift select digits.npy -k 20 --method geometry     without a model, in no time
   tensift select faces.mat -k 0.1 --orientation 1 --basis dct -o faces
   tensift select eeg.npz -k 8 --feature-mode 0          select channels, not elements
+  tensift select eeg.npz -k 8 --feature-mode channel    the same, if the file names its modes
   tensift select cube.h5 --variable cube -k 500 --basis haar,dct --jobs -1
   tensift select images.npy -k 100 --stability 50       say which features stay selected
   tensift select table.csv -k 10 --labels species       do not take the labels for a feature
@@ -133,7 +140,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     selector = make_selector(arguments, dataset, console.shows_progress)
     with OutputFolder(folder, names, overwrite=arguments.overwrite, inputs=inputs) as output:
         fit_selector(selector, dataset, arguments.input, arguments.checkpoint)
-        feature_names = feature_names_of(selector, dataset)
+        feature_names = feature_names_of(arguments, dataset)
         output.write("scores.npy", lambda stream: _save(stream, selector.scores_))
         output.write(
             "selected.npy", lambda stream: _save(stream, selector.get_support(indices=True))
@@ -147,7 +154,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         if not arguments.no_figure:
             _write_figure(output, selector, dataset, arguments.format)
             if stability is not None:
-                _write_stability(output, stability, feature_names, arguments.format)
+                _write_stability(output, stability, arguments.format)
         if arguments.report:
             _write_page(output, arguments, selector, dataset, console, stability)
     _summarise(console, arguments, selector, dataset, feature_names)
@@ -168,19 +175,14 @@ def _write_figure(
     kept, total = int(selector.get_support().sum()), selector.scores_.size
     display = SelectionDisplay(
         selector,
-        dataset.data,
+        dataset,
         title=f"{dataset.name}: {kept} of {total} features kept",
-        dims=dataset.dims,
-        coords=dataset.coords,
     )
     write_figure(output, "selection", [format], display.plot)
 
 
-def _write_stability(
-    output: OutputFolder, found: StabilitySelection, names: ModeNames, format: str
-) -> None:
-    draw = partial(found.plot, dims=names.dims, coords=names.coords)
-    write_figure(output, "stability", [format], lambda figure: draw(figure=figure))
+def _write_stability(output: OutputFolder, found: StabilitySelection, format: str) -> None:
+    write_figure(output, "stability", [format], lambda figure: found.plot(figure=figure))
 
 
 def _write_page(
@@ -204,7 +206,7 @@ def _summarise(
     arguments: argparse.Namespace,
     selector: TensorSelector,
     dataset: TensorDataset,
-    names: ModeNames,
+    names: Names,
 ) -> None:
     shape = dataset.feature_shape
     console.say(
@@ -221,7 +223,7 @@ def _summarise(
     say_missing(console, selector)
     say_constraints(console, selector)
     kept = int(selector.get_support().sum())
-    kind = "elements" if selector.feature_mode is None else names.title(0) + " indices"
+    kind = "elements" if selector.feature_mode is None else names.name(0) + " indices"
     console.say(f"selected  {kept} of {selector.scores_.size} {kind}; the first:")
     for flat in selector.order_[: min(_TOP, kept)]:
         place = np.unravel_index(flat, selector.scores_.shape)
@@ -233,7 +235,7 @@ def _method_in_words(selector: TensorSelector, dataset: TensorDataset) -> str:
     if not isinstance(selector, STPCASelector):
         return type(selector).__name__
     shape, mode = dataset.feature_shape, selector.orientation_
-    title = ModeNames(shape, dataset.dims, dataset.coords).title(mode)
+    title = names_of(dataset).name(mode)
     return (
         f"orientation {mode} ({title}): {len(selector.n_iter_)} slices of {shape[mode]} features, "
         f"{selector.n_samples_seen_} samples; {selector.n_iter_.min()} to "

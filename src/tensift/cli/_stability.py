@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from tensift import StabilitySelection, stability_selection
@@ -12,7 +13,7 @@ from tensift._utils.tables import to_csv
 from tensift.cli._arguments import positive_int
 from tensift.cli._console import Console
 from tensift.datasets import TensorDataset
-from tensift.plotting import ModeNames
+from tensift.labels import Names
 from tensift.selection import TensorSelector
 
 __all__ = ["add_stability_argument", "resampled", "say_stability", "stability_table"]
@@ -47,7 +48,7 @@ def resampled(
     try:
         return stability_selection(
             _quiet(selector),
-            dataset.data,
+            dataset,
             n_resamples=arguments.stability,
             n_jobs=arguments.n_jobs or 1,
             verbose=console.shows_progress,
@@ -70,10 +71,10 @@ def say_stability(console: Console, found: StabilitySelection | None) -> None:
             console.say(f"{word:<10}{line}")
 
 
-def stability_table(found: StabilitySelection, names: ModeNames) -> str:
+def stability_table(found: StabilitySelection, names: Names) -> str:
     """All features as CSV; those that most half-samples keep come first."""
     rows = found.to_rows()
     for row in rows:
-        place = [row.pop(f"mode_{mode}") for mode in range(len(found.feature_shape))]
-        row["name"] = names.describe(place)
+        place = np.unravel_index(row["feature"], found.feature_shape)
+        row["name"] = names.describe([int(index) for index in place])
     return to_csv(rows)

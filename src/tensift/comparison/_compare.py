@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from tensift.comparison._result import SelectorComparison
 from tensift.comparison._schedule import Schedule
 from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
-from tensift.metrics import check_data, count_features, encode_labels
+from tensift.labels import SampleDims, unlabelled
+from tensift.metrics import check_samples, count_features, encode_labels
 from tensift.moments import MissingValues, conditional_means, is_missing
 from tensift.selection import (
     Constraints,
@@ -37,7 +39,8 @@ def compare_selectors(
     n_features_to_select: int | float = 100,
     *,
     labels: ArrayLike | None = None,
-    feature_mode: int | None = None,
+    feature_mode: int | str | None = None,
+    sample_dim: SampleDims = None,
     constraints: Constraints | None = None,
     n_clusters: int | None = None,
     n_neighbors: int = 5,
@@ -61,7 +64,8 @@ def compare_selectors(
     Parameters
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
-        At least four samples, without NaN or infinity.
+        At least four samples, without NaN or infinity. The result keeps the names of a dataset or
+        a DataArray of xarray.
     selectors : None, "all", names, estimators, or a dict from names to either
         What to compare. Names are those of `tensift.rivals.list_selectors`: of the class or as
         in the paper, in upper or lower case. Estimators keep their parameters, except the number
@@ -71,8 +75,11 @@ def compare_selectors(
         How many features to select, or which share of them.
     labels : array-like of shape (n,), optional
         The classes of the samples; any values. Adds the metrics of `evaluate_selection`.
-    feature_mode : int, optional
-        The mode whose indices are the features. By default every element is a feature.
+    feature_mode : int or str, optional
+        The mode whose indices are the features, by number or by name. By default every element is
+        a feature.
+    sample_dim : hashable or a list of them, optional
+        The dimension or dimensions of a DataArray that count samples; by default the first.
     constraints : Constraints, optional
         What every selection must respect, also on half-samples: features to keep or leave out, a
         budget, distances, groups. Estimators that have constraints of their own keep those.
@@ -149,25 +156,30 @@ def compare_selectors(
 
     if missing not in ("raise", "allow"):
         raise ValueError(f"missing must be 'raise' or 'allow'; got {missing!r}")
-    data, lacks = check_data(X, allow_nan=missing == "allow", can_allow=True), None
+    labelled = unlabelled(X, sample_dim).in_one_unit()
+    data, mode = check_samples(labelled, feature_mode, missing=missing)
+    lacks = None
     if missing == "allow" and is_missing(data).any():
         lacks = MissingValues.in_rows(data)
         lacks.check()
         data = conditional_means(data)
     if len(data) < 4:
         raise ValueError(f"X has {len(data)} sample(s); half-samples need at least 4")
-    n_features, mode = count_features(data.shape[1:], feature_mode)
+    n_features = count_features(data.shape[1:], mode)
     wanted = _check_count(n_features_to_select, n_features)
     if constraints is not None and not isinstance(constraints, Constraints):
         raise TypeError(f"constraints must be tensift.Constraints; got {constraints!r}")
     # Fail early: no selector accepts data, or constraints, that this one refuses.
-    first = VarianceSelector(wanted, feature_mode=mode, constraints=constraints).fit(data)
+    samples = Samples(data, mode, names=labelled.names)
+    first = VarianceSelector(wanted, feature_mode=mode, constraints=constraints)
+    first.fit(samples.named(data))
     _check_numbers(
         n_resamples=(n_resamples, 2), n_seeds=(n_seeds, 1), n_repeats=(n_repeats, 1),
         random_state=(random_state, 0), n_neighbors=(n_neighbors, 1),
     )  # fmt: skip
     _check_limit(fit_limit)
-    codes = None if labels is None else _check_labels(labels, len(data))
+    if labels is not None:
+        samples = replace(samples, labels=_check_labels(labels, len(data)))
     if n_clusters is not None:
         _check_numbers(n_clusters=(n_clusters, 1))
         settings["n_clusters"] = n_clusters
@@ -175,9 +187,7 @@ def compare_selectors(
         selectors, wanted, mode, constraints, n_neighbors=n_neighbors, **settings
     )
 
-    schedule = Schedule(
-        Samples(data, mode, codes), n_resamples, n_seeds, n_repeats, random_state, fit_limit
-    )
+    schedule = Schedule(samples, n_resamples, n_seeds, n_repeats, random_state, fit_limit)
     outcomes = schedule.run(
         methods, CellStore(None if store is None else Path(store)), n_jobs=n_jobs, verbose=verbose
     )
@@ -187,7 +197,8 @@ def compare_selectors(
     notes += _on_constraints(constraints, first, methods)
     held = held_constraints(first)
     costs = None if held is None else held.costs
-    return summarise(outcomes, n_features, wanted, data.shape[1:], mode, notes, constraints, costs)
+    found = summarise(outcomes, n_features, wanted, data.shape[1:], mode, notes, constraints, costs)
+    return replace(found, names=labelled.names)
 
 
 def _check_count(wanted: int | float, n_features: int) -> int:

@@ -13,6 +13,7 @@ from tensift._utils.tables import to_markdown
 from tensift.comparison._methods import RANDOM
 from tensift.comparison._tasks import LABELLED, LIKENESS
 from tensift.comparison._verdict import conclusions_of, ranks_of, with_spread
+from tensift.labels import Names, labelled_dataset, names_or_numbers
 from tensift.metrics import StabilityEstimate
 from tensift.selection import Constraints, HeldConstraints
 
@@ -70,6 +71,8 @@ class SelectorComparison:
     costs : dict of str to float
         What the selected features cost together, if constraints give costs; the tables then have a
         column for it.
+    names : Names or None
+        The names of the modes of a sample, if the data have some.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class SelectorComparison:
     constraints: Constraints | None = None
     held: dict[str, HeldConstraints] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
+    names: Names | None = None
 
     def mean(self, measure: str, method: str) -> float:
         """Return the mean of a measure over the runs that succeeded, NaN if none did."""
@@ -200,6 +204,50 @@ class SelectorComparison:
             for line in table:
                 del line["note"]
         return table
+
+    def to_xarray(self) -> Any:
+        """Return scores and selections of all methods as a Dataset of xarray.
+
+        Returns
+        -------
+        xarray.Dataset
+            Along ``selector`` and the dimensions of the features: ``score``; ``rank``, the place in
+            the order, 0 for the best; ``selected``; ``probability``, the share of half-samples
+            that keep the feature. Along ``selector``: the means of all measures. Methods that
+            failed are left out.
+
+        Examples
+        --------
+        >>> from tensift.comparison import compare_selectors
+        >>> from tensift.datasets import load_digits
+        >>> found = compare_selectors(load_digits(), ["geometry"], 20, n_resamples=2)
+        >>> dict(found.to_xarray().score.sizes)
+        {'selector': 3, 'row': 8, 'column': 8}
+        """
+        methods = [method for method in self.methods if method in self.scores]
+        own, shape = self.names, self.feature_shape
+        if self.feature_mode is not None:
+            own = None if own is None else own.only([self.feature_mode])
+            shape = (shape[self.feature_mode],)
+        names = names_or_numbers(own, shape)
+        features = np.arange(self.n_features)
+        ranks = [np.argsort(self.orders[method]) for method in methods]
+        values = {
+            "score": [self.scores[method] for method in methods],
+            "rank": ranks,
+            "selected": [np.isin(features, self.features[method]) for method in methods],
+            "probability": [
+                self.probabilities.get(method, np.full(shape, np.nan)) for method in methods
+            ],
+        }
+        parts: dict[str, Any] = {
+            name: (("selector", *names.dims), np.reshape(each, (len(methods), *shape)))
+            for name, each in values.items()
+        }
+        for measure in self.runs:
+            parts[measure] = ("selector", [self.mean(measure, method) for method in methods])
+        found = labelled_dataset(parts, names, {"n_features_to_select": self.n_features_to_select})
+        return found.assign_coords(selector=methods)
 
     def to_markdown(self) -> str:
         """Return the table, the agreement between methods, and the conclusions as Markdown."""

@@ -15,6 +15,7 @@ import numpy as np
 from tensift._version import __version__
 from tensift.comparison._limit import OverLimit, time_limit
 from tensift.comparison._methods import Method
+from tensift.labels import Labelled, Names
 from tensift.metrics import Judge, Reconstruction, evaluate_selection, redundancy
 from tensift.selection import TensorSelector, held_constraints
 from tensift.sources import even_subsample
@@ -38,21 +39,28 @@ LIKENESS = ("neighbours_kept", "neighbour_agreement")  # the measures that decid
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The data, the feature mode, and the labels, which only `Judgement` reads."""
+    """The data, the feature mode, the labels, which only `Judgement` reads, and the names."""
 
     data: np.ndarray
     feature_mode: int | None
     labels: np.ndarray | None = None
+    names: Names | None = None
 
     def compute(self, task: Task) -> Result:
         """Compute one task; `run_cells` calls this, also in other processes."""
         return task.compute(self)
+
+    def named(self, data: np.ndarray) -> Any:
+        """Return some of the samples as estimators take them: with the names, if there are any."""
+        return data if self.names is None else Labelled(data, self.names)
 
     def checksum(self) -> str:
         """Return a checksum of what a fit depends on, which excludes the labels."""
         digest = hashlib.sha256(f"{self.data.dtype.str} {self.data.shape}".encode())
         for sample in self.data:
             digest.update(sample.tobytes())
+        if self.names is not None:  # constraints and modes may be given by name
+            digest.update(repr(self.names.to_texts()).encode())
         return f"{digest.hexdigest()} {self.feature_mode}"
 
 
@@ -104,7 +112,7 @@ class _Fitting(ABC):
             lines = str(error).strip().splitlines()
             return {"error": lines[0] if lines else type(error).__name__}
 
-    def _fit(self, data: np.ndarray) -> TensorSelector:
+    def _fit(self, data: Any) -> TensorSelector:
         selector = self.method.seeded(self.seed)
         with time_limit(self.limit):
             selector.fit(data)
@@ -130,7 +138,7 @@ class Fit(_Fitting):
 
     def _compute(self, samples: Samples) -> Result:
         started = time.process_time()
-        selector = self._fit(samples.data)
+        selector = self._fit(samples.named(samples.data))
         result: Result = {"seconds": time.process_time() - started, "features": _kept(selector)}
         if self.ranked:
             result["scores"] = selector.scores_.tolist()
@@ -161,7 +169,7 @@ class Memory(_Fitting):
         try:
             tracemalloc.reset_peak()
             before, _ = tracemalloc.get_traced_memory()
-            self._fit(samples.data)
+            self._fit(samples.named(samples.data))
             _, peak = tracemalloc.get_traced_memory()
         finally:
             if not tracing:
@@ -183,7 +191,7 @@ class HalfSample(_Fitting):
     def _compute(self, samples: Samples) -> Result:
         data, mode = samples.data, samples.feature_mode
         learning, test = _halves(len(data), self.shuffle, self.place)
-        features = np.array(_kept(self._fit(data[learning])))
+        features = np.array(_kept(self._fit(samples.named(data[learning]))))
         missed, total = Reconstruction(data, features, mode).missed(learning, test)
         return {
             "features": features.tolist(),

@@ -1,5 +1,6 @@
 """Data tensors and constraints: from files and data frames, generated, or the paper's sets."""
 
+from tensift.datasets._axis_names import feature_names
 from tensift.datasets._constraints_file import parse_feature, read_constraints
 from tensift.datasets._dataset import TensorDataset
 from tensift.datasets._digits import load_digits
@@ -23,6 +24,7 @@ __all__ = [
     "available_memory",
     "check_readable",
     "choose_tensor",
+    "feature_names",
     "fetch_paper",
     "file_of_values",
     "files_of_input",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensift._utils.warnings import warn_user
+from tensift.datasets._sample_axes import SAMPLE_NAMES
 from tensift.datasets._side_values import load_side_array
 from tensift.datasets._stored import Contents, StoredArray
 
@@ -16,14 +17,14 @@ __all__ = ["SPELLINGS", "default_sample_axes", "feature_names", "names_of_axes"]
 
 # Arrays that name the indices of a mode, by the name of that mode.
 SPELLINGS = {
-    "channel": ("channels", "ch_names", "channel_names"),
+    "channel": ("channels", "ch_names", "channel_names", "chans", "electrodes"),
     "band": ("wavelengths", "wavelength", "bands", "band_names"),
     "time": ("times", "time"),
 }
-_RATES = ("sfreq", "fs", "sampling_rate", "srate")
-_SAMPLE_NAMES = ("sample", "samples", "trial", "trials", "epoch", "epochs")
+_RATES = ("sfreq", "fs", "Fs", "sampling_rate", "sample_rate", "srate")
 
 Coords = dict[str, np.ndarray]
+Units = dict[str, str]
 
 
 def names_of_axes(path: Path, contents: Contents, stored: StoredArray) -> tuple[str, ...]:
@@ -47,13 +48,13 @@ def default_sample_axes(
         return stored.sample_axes
     if contents.from_matlab:
         return (len(stored.shape) - 1,)
-    return (next((axis for axis, name in enumerate(names) if name in _SAMPLE_NAMES), 0),)
+    return (next((axis for axis, name in enumerate(names) if name in SAMPLE_NAMES), 0),)
 
 
 def feature_names(
     path: Path, contents: Contents, stored: StoredArray, axes: tuple[int, ...], chosen: bool
-) -> tuple[list[str] | None, Coords | None]:
-    """Return the names of the modes that are left as features, and those along them.
+) -> tuple[list[str] | None, Coords | None, Units | None]:
+    """Return the names of the modes that are left as features, and those along them with units.
 
     `chosen` says that the user chose the sample axis, so that m names are those of these m modes.
     """
@@ -72,9 +73,21 @@ def feature_names(
         if f"coords_{dim}" in contents.arrays:
             name = f"coords_{dim}"
             coords[dim] = load_side_array(path, name, contents.arrays[name])
+    units = {dim: stored.units[dim] for dim in dims or [] if dim in stored.units}
     if dims is None or len(dims) == len(modes):
-        dims = _add_spellings(path, contents, dims, coords, sizes)
-    return dims, coords or None
+        dims = _add_spellings(path, contents, dims, coords, units, sizes)
+    for dim in dims or []:
+        if f"units_{dim}" in contents.arrays:
+            units[dim] = _unit(path, f"units_{dim}", contents)
+    return dims, coords or None, units or None
+
+
+def _unit(path: Path, name: str, contents: Contents) -> str:
+    """Return the one text that an array holds."""
+    stored = contents.arrays[name]
+    if stored.is_numeric or math.prod(stored.shape) != 1:
+        raise ValueError(f"{path}: {name!r} must be one text, such as 's' or 'nm'")
+    return _decoded(load_side_array(path, name, stored).ravel()[0])
 
 
 def _stored_dims(path: Path, contents: Contents) -> tuple[str, ...]:
@@ -90,7 +103,12 @@ def _decoded(text: Any) -> str:
 
 
 def _add_spellings(
-    path: Path, contents: Contents, dims: list[str] | None, coords: Coords, sizes: list[int]
+    path: Path,
+    contents: Contents,
+    dims: list[str] | None,
+    coords: Coords,
+    units: Units,
+    sizes: list[int],
 ) -> list[str] | None:
     """Add names that the file gives under other spellings; return the names of the modes."""
     known: list[str | None] = [None] * len(sizes) if dims is None else list(dims)
@@ -104,7 +122,7 @@ def _add_spellings(
             if title not in coords:
                 coords[title] = values
                 break
-    _add_times(path, contents, known, coords, sizes)
+    _add_times(contents, known, coords, units, sizes)
     if dims is None and not any(known):
         return None
     return [name or f"mode {mode}" for mode, name in enumerate(known)]
@@ -138,7 +156,7 @@ def _mode_for(
 
 
 def _add_times(
-    path: Path, contents: Contents, known: list[str | None], coords: Coords, sizes: list[int]
+    contents: Contents, known: list[str | None], coords: Coords, units: Units, sizes: list[int]
 ) -> None:
     """Count times from a sampling rate: of the mode called time, or of the last without a name."""
     rate = next((contents.arrays[name] for name in _RATES if name in contents.arrays), None)
@@ -155,3 +173,4 @@ def _add_times(
         return
     known[mode] = title
     coords[title] = np.arange(sizes[mode]) / hertz.real
+    units[title] = "s"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensift._utils.arrays import as_array
+from tensift.labels import Names
 
 __all__ = ["TensorDataset"]
 
@@ -41,7 +42,7 @@ class TensorDataset:
     coords : dict of str to ndarray, optional
         The names along a mode, keyed by the mode's name in ``dims``.
     units : dict of str to str, optional
-        The units of coordinates, keyed by the mode's name: ``{"band": "nm"}``.
+        The units of ``coords``, such as "s" or "nm", keyed in the same way.
     sample_shape : tuple of int, optional
         The shape of the axes that were stacked to make the samples: (rows, columns) if every pixel
         of a scene is a sample. By default (n,).
@@ -60,6 +61,8 @@ class TensorDataset:
     (5, (2, 30))
     >>> series.coords["channel"][1]
     np.str_('right')
+    >>> series.names.mode_of("feature_mode", "time")
+    1
 
     A scene of 2 x 2 pixels, one of which was not measured:
 
@@ -99,12 +102,7 @@ class TensorDataset:
             )
         if self.informative is not None:
             self._set("informative", self._checked_informative())
-        if self.dims is not None:
-            self._set("dims", _checked_dims(self.dims, modes))
-        if self.coords is not None:
-            self._set("coords", _checked_coords(self.coords, self.dims, self.feature_shape))
-        if self.units is not None:
-            self._set("units", _checked_units(self.units, self.dims))
+        self._check_names()
         if self.sample_shape is not None:
             self._set("sample_shape", tuple(int(size) for size in self.sample_shape))
         if self.kept is not None:
@@ -114,6 +112,34 @@ class TensorDataset:
                 f"sample_shape {self.sample_shape} does not fit {len(data)} samples; say in kept "
                 "which of them there are"
             )
+
+    def _check_names(self) -> None:
+        for name in ("coords", "units"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, Mapping):
+                raise TypeError(
+                    f"{name} must be a dict with the names of modes as keys; got {given!r:.60}"
+                )
+        if self.dims is not None:
+            self._set("dims", tuple(str(name) for name in self.dims))
+        coords = None
+        if self.coords is not None:
+            coords = {dim: np.asarray(values) for dim, values in self.coords.items()}
+        for name, given in (("coords", coords), ("units", self.units)):
+            if given and self.dims is None:
+                raise ValueError(
+                    f"{name} names the mode {next(iter(given))!r}, which is not in dims (None)"
+                )
+        if self.dims == ():
+            raise ValueError(
+                f"dims must name each of the {self.data.ndim - 1} feature modes once; got []"
+            )
+        if self.dims is not None:
+            Names(self.feature_shape, self.dims, coords or {}, self.units or {})
+        if self.coords is not None:
+            self._set("coords", coords)
+        if self.units is not None:
+            self._set("units", dict(self.units))
 
     def _set(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)
@@ -126,6 +152,13 @@ class TensorDataset:
         if not integers or np.any((indices < 0) | (indices >= size)):
             raise ValueError(f"informative must be a list of feature indices in 0..{size - 1}")
         return indices.astype(np.intp)
+
+    @property
+    def names(self) -> Names | None:
+        """The names of the feature modes and of the indices along them, None without names."""
+        if self.dims is None:
+            return None
+        return Names(self.feature_shape, self.dims, self.coords or {}, self.units or {})
 
     @property
     def __tensift_samples__(self) -> np.ndarray:
@@ -211,40 +244,6 @@ def _checked_labels(labels: Any, n_samples: int) -> np.ndarray:
             f"got shape {labels.shape}"
         )
     return labels
-
-
-def _checked_dims(dims: Any, modes: int) -> tuple[str, ...]:
-    names = tuple(str(name) for name in dims)
-    if len(names) != modes or len(set(names)) != modes:
-        raise ValueError(
-            f"dims must name each of the {modes} feature modes once; got {list(names)}"
-        )
-    return names
-
-
-def _checked_coords(
-    coords: Mapping[str, Any], dims: tuple[str, ...] | None, shape: tuple[int, ...]
-) -> dict[str, np.ndarray]:
-    checked = {}
-    for dim, values in coords.items():
-        if dims is None or dim not in dims:
-            raise ValueError(f"coords names the mode {dim!r}, which is not in dims ({dims})")
-        values = np.asarray(values)
-        size = shape[dims.index(dim)]
-        if values.shape != (size,):
-            raise ValueError(
-                f"coords[{dim!r}] must hold one value for each of the {size} indices of that "
-                f"mode; got shape {values.shape}"
-            )
-        checked[dim] = values
-    return checked
-
-
-def _checked_units(units: Mapping[str, Any], dims: tuple[str, ...] | None) -> dict[str, str]:
-    for dim in units:
-        if dims is None or dim not in dims:
-            raise ValueError(f"units names the mode {dim!r}, which is not in dims ({dims})")
-    return {dim: str(unit) for dim, unit in units.items()}
 
 
 def _checked_kept(kept: Any, shape: tuple[int, ...] | None, n_samples: int) -> np.ndarray:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["is_zarr_store", "refuse_foreign"]
+__all__ = ["refuse_foreign"]
 
 _STACK = (
     "one picture is not a data set; put pictures of the same size into a folder and name the folder"
 )
 _AS_CSV = "save the table as CSV"
 _UNPACK = "unpack it first"
-_NETCDF3 = ("a NetCDF 3 file", "open it with xarray and pass the array itself")
 _PARTS = {
     b"\x89PNG\r\n\x1a\n": ("a PNG picture", _STACK),
     b"\xff\xd8\xff": ("a JPEG picture", _STACK),
@@ -20,9 +19,7 @@ _PARTS = {
     b"%PDF": ("a PDF document", _AS_CSV),
     b"\xd0\xcf\x11\xe0": ("an old Excel or Word file", _AS_CSV),
     b"PAR1": ("a Parquet file", "read it with pandas and save the numbers with numpy.save"),
-    b"CDF\x01": _NETCDF3,
-    b"CDF\x02": _NETCDF3,
-    b"CDF\x05": _NETCDF3,
+    b"CDF\x05": ("a NetCDF file of type CDF-5", "convert it with nccopy -k nc4"),
     b"\x1f\x8b": ("a gzip file", _UNPACK),
     b"BZh": ("a bzip2 file", _UNPACK),
     b"\xfd7zXZ\x00": ("an xz file", _UNPACK),
@@ -33,11 +30,10 @@ _IN_ARCHIVES = {
     "xl/workbook.xml": ("an Excel file", _AS_CSV),
     "content.xml": ("an OpenDocument file", _AS_CSV),
     "word/document.xml": ("a Word file", _AS_CSV),
-    "zarr.json": ("a Zarr store in a ZIP archive", "open it with zarr and pass the array itself"),
-    ".zgroup": ("a Zarr store in a ZIP archive", "open it with zarr and pass the array itself"),
-    ".zarray": ("a Zarr store in a ZIP archive", "open it with zarr and pass the array itself"),
+    "zarr.json": ("a Zarr store in a ZIP archive", _UNPACK),
+    ".zgroup": ("a Zarr store in a ZIP archive", _UNPACK),
+    ".zarray": ("a Zarr store in a ZIP archive", _UNPACK),
 }
-_OF_ZARR = ("zarr.json", ".zarray", ".zgroup")
 
 
 def refuse_foreign(path: Path, head: bytes, members: tuple[str, ...] = ()) -> None:
@@ -51,8 +47,3 @@ def refuse_foreign(path: Path, head: bytes, members: tuple[str, ...] = ()) -> No
     if kinds:
         what, advice = kinds[0]
         raise ValueError(f"{path}: {what}; {advice}")
-
-
-def is_zarr_store(folder: Path) -> bool:
-    """Whether a folder is a Zarr store."""
-    return any((folder / name).exists() for name in _OF_ZARR)

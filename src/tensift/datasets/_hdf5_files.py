@@ -1,5 +1,7 @@
 """HDF5 files, among them those of MATLAB 7.3 and NetCDF 4.
 
+Dimensions and attributes are read by `tensift.datasets._hdf5_names`.
+
 A file may come from anyone, so two things are never left to the HDF5 library. It would follow a
 file's references to other files, and copy their bytes into our results. And it can hang or crash
 on damaged values of variable length; `tensift.datasets._hdf5_text` reads these.
@@ -13,8 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from tensift.datasets._hdf5_text import TextAddress, locate_text, read_text
-from tensift.datasets._stored import Contents, RefusedFile, StoredArray, damaged_file
+from tensift.datasets._cf_names import name_variables
+from tensift.datasets._hdf5_names import attributes_of, dimensions_of
+from tensift.datasets._hdf5_text import TextAddress, check_heaps, locate_text, read_text
+from tensift.datasets._stored import (
+    MAP_FROM_BYTES,
+    Contents,
+    RefusedFile,
+    StoredArray,
+    damaged_file,
+)
 
 __all__ = ["open_hdf5"]
 
@@ -22,10 +32,7 @@ _NUMBERS_IN_MATLAB = {"double", "single", "logical"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 _LONGEST_TENSOR_TYPE = 100
-_NOT_READ = (
-    "has values of variable length or references, which are not read; save text with a fixed "
-    "length (dtype 'S20') and without compression"
-)
+_NOT_READ = "has values of variable length or references, which are not read, unless they are text"
 _INCOMPLETE = "is a virtual dataset whose sources do not give all of its values"
 _ELSEWHERE = "tensift reads no file but the one it is given; copy the values into one file"
 
@@ -53,6 +60,8 @@ def open_hdf5(path: Path, *, from_matlab: bool) -> Contents:
             arrays[name] = StoredArray((), None, _load_nothing, "link", refusal=reason)
 
     tensor_type = None
+    dims: dict[str, tuple[str, ...]] = {}
+    attributes: dict[str, dict[str, Any]] = {}
     with damaged_file(path, "HDF5"), h5py.File(path, "r") as file:
         # Neither of these follows links into other files.
         file.visititems(visit)
@@ -68,7 +77,14 @@ def open_hdf5(path: Path, *, from_matlab: bool) -> Contents:
             )
         if from_matlab:
             tensor_type = _read_tensor_type(file, arrays.get("tensor_type"))
-    return Contents("HDF5", arrays, from_matlab=from_matlab, tensor_type=tensor_type)
+        else:
+            dims, lengths = dimensions_of(file, arrays)
+            arrays = {name: one for name, one in arrays.items() if name not in lengths}
+            attributes = attributes_of(path, file, arrays)
+    if from_matlab:
+        return Contents("HDF5", arrays, from_matlab=True, tensor_type=tensor_type)
+    arrays, coordinates = name_variables(path, arrays, dims, attributes)
+    return Contents("HDF5", arrays, coordinates=coordinates)
 
 
 def _describe(path: Path, name: str, item: Any, from_matlab: bool) -> StoredArray:
@@ -78,10 +94,10 @@ def _describe(path: Path, name: str, item: Any, from_matlab: bool) -> StoredArra
         dtype = item.dtype
     except TypeError:  # a type that NumPy does not have
         return StoredArray(shape, None, _load_nothing, "value of a type unknown to NumPy")
-    text, refusal = None, _storage_refusal(item) or _packing_refusal(item)
+    text, refusal = None, _storage_refusal(item)
     if dtype.kind == "O":
         text = locate_text(item)
-        refusal = refusal or ("" if text else _NOT_READ)
+        refusal = refusal or ("" if _is_text(dtype) else _NOT_READ)
         dtype, kind = np.dtype(str), "array of text"
     elif dtype.names == ("real", "imag"):
         dtype = np.result_type(dtype["real"], np.complex64)
@@ -90,12 +106,29 @@ def _describe(path: Path, name: str, item: Any, from_matlab: bool) -> StoredArra
         kind = _matlab_class(item)
         if kind not in _NUMBERS_IN_MATLAB:
             dtype = None
-    return StoredArray(
-        shape,
-        dtype,
-        _Hdf5Loader(path, name, from_matlab, text),
-        kind,
-        refusal=refusal,
+    loader = _Hdf5Loader(path, name, from_matlab, text)
+    rows = loader.rows if shape and not from_matlab else None
+    if dtype is not None and not from_matlab and not refusal and _can_be_mapped(item):
+        mapped = _Hdf5Map(path, item.id.get_offset(), shape, item.dtype)
+        return StoredArray(shape, dtype, mapped, kind, mapped=True, rows=rows)
+    return StoredArray(shape, dtype, loader, kind, refusal=refusal, rows=rows)
+
+
+def _is_text(dtype: np.dtype) -> bool:
+    import h5py
+
+    kind = h5py.check_string_dtype(dtype)
+    return kind is not None and kind.length is None
+
+
+def _can_be_mapped(item: Any) -> bool:
+    """Whether the values of a dataset are large and lie in the file as they are in memory."""
+    return (
+        item.dtype.kind in "iuf"
+        and item.nbytes >= MAP_FROM_BYTES
+        and not item.is_virtual
+        and item.chunks is None
+        and item.id.get_offset() is not None
     )
 
 
@@ -145,15 +178,15 @@ def _covers_everything(item: Any) -> bool:
     return bool(given.all())
 
 
-def _packing_refusal(item: Any) -> str:
-    """Why stored numbers are not the values: NetCDF writes both side by side."""
-    scale, offset = (_number_attribute(item, name) for name in ("scale_factor", "add_offset"))
-    if scale in (None, 1) and offset in (None, 0):
-        return ""
-    return (
-        "is packed: its values are scale_factor * stored + add_offset; open the file with xarray "
-        "and pass the array itself"
-    )
+class _Hdf5Map:
+    """Maps one dataset that lies in the file in one piece, when called."""
+
+    def __init__(self, path: Path, offset: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.path, self.offset, self.shape, self.dtype = path, offset, shape, dtype
+
+    def __call__(self) -> np.ndarray:
+        with damaged_file(self.path, "HDF5"):
+            return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
 
 
 class _Hdf5Loader:
@@ -163,49 +196,35 @@ class _Hdf5Loader:
         self.path, self.name, self.from_matlab, self.text = path, name, from_matlab, text
 
     def __call__(self) -> np.ndarray:
-        h5py = _require_h5py(self.path)
         if self.text is not None:
             with damaged_file(self.path, "HDF5"):
                 return read_text(self.path, self.text)
+        return self._read(())
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Load some rows."""
+        return self._read(slice(start, stop))
+
+    def _read(self, index: Any) -> np.ndarray:
+        h5py = _require_h5py(self.path)
         with damaged_file(self.path, "HDF5"), h5py.File(self.path, "r") as file:
             item = file[self.name]
             if item.dtype.hasobject:
-                raise RefusedFile(f"{self.path}: {self.name!r} is neither numbers nor text")
+                if not _is_text(item.dtype):
+                    raise RefusedFile(f"{self.path}: {self.name!r} is neither numbers nor text")
+                check_heaps(self.path)
+                return np.asarray(item.asstr()[index]).astype(str)
             # Here the memory for it has been checked, as it has not been when files are listed.
             if item.is_virtual and not _covers_everything(item):
                 raise RefusedFile(f"{self.path}: {self.name!r} {_INCOMPLETE}")
-            array = np.asarray(item[()])
+            array = np.asarray(item[index])
             if array.dtype.names == ("real", "imag"):
                 array = array["real"] + 1j * array["imag"]
-            self._refuse_missing(item, array)
             return array.T if self.from_matlab else array
-
-    def _refuse_missing(self, item: Any, array: np.ndarray) -> None:
-        """Refuse values that NetCDF marks as missing, as masked arrays are refused."""
-        for name in ("_FillValue", "missing_value"):
-            mark = _number_attribute(item, name)
-            if mark is None or array.dtype.kind not in "iufc":
-                continue
-            count = int(np.count_nonzero(array == mark))
-            if count:
-                raise RefusedFile(
-                    f"{self.path}: array {self.name!r} has {count} missing values ({name} = "
-                    f"{mark:g}); fill them first"
-                )
 
 
 def _load_nothing() -> np.ndarray:
     raise ValueError("an array that cannot be read")
-
-
-def _number_attribute(item: Any, name: str) -> float | None:
-    """Return an attribute that is one number; None for any other, which is not read."""
-    if name not in item.attrs:
-        return None
-    stored = item.attrs.get_id(name)
-    if stored.dtype.kind not in "iuf" or math.prod(stored.shape) != 1:
-        return None
-    return float(np.asarray(item.attrs[name]).ravel()[0])
 
 
 def _matlab_class(item: Any) -> str:

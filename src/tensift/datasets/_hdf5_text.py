@@ -1,12 +1,14 @@
 """Text of variable length in HDF5 files, read without the HDF5 library.
 
 The library keeps such text in heaps: blocks of numbered objects. On a heap that is damaged it may
-loop forever or crash. Here every step moves forward in the file, so the work is bounded.
+loop forever or crash. Here every step moves forward in the file, so the work is bounded. Text in
+attributes is read by the library, after all heaps of the file have been checked.
 """
 
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import struct
 from dataclasses import dataclass
@@ -15,9 +17,10 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["TextAddress", "locate_text", "read_text"]
+__all__ = ["TextAddress", "check_heaps", "locate_text", "read_text"]
 
 _REFERENCE = struct.Struct("<IQI")  # length of the text, address of its heap, number in the heap
+_HEAP_START = b"GCOL\x01\x00\x00\x00"  # signature, version, three reserved bytes
 _HEAP_HEADER = struct.Struct("<4sB3xQ")  # signature, version, size
 _OBJECT_HEADER = struct.Struct("<HH4xQ")  # number, count of references, size
 
@@ -74,6 +77,20 @@ def read_text(path: Path, text: TextAddress) -> np.ndarray:
     return np.array(words, dtype=str).reshape(text.shape)
 
 
+def check_heaps(path: Path) -> None:
+    """Raise a ValueError if a heap anywhere in the file is damaged.
+
+    The whole file is looked through, a gigabyte in about a second: heaps have no list.
+    """
+    with open(path, "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            start = content.find(_HEAP_START)
+            while start >= 0:
+                _read_heap(stream, start, size)
+                start = content.find(_HEAP_START, start + len(_HEAP_START))
+
+
 def _read_heap(stream: IO[bytes], start: int, file_size: int) -> tuple[dict[int, bytes], int]:
     """Return the objects of a heap by their numbers, and how many bytes were read."""
     if start + _HEAP_HEADER.size > file_size:
@@ -89,7 +106,9 @@ def _read_heap(stream: IO[bytes], start: int, file_size: int) -> tuple[dict[int,
     place = 0
     while place + _OBJECT_HEADER.size <= len(heap):
         number, _, length = _OBJECT_HEADER.unpack_from(heap, place)
-        if number == 0:  # the free space, which is last
+        if number == 0:  # the free space, which is last; its length counts its header
+            if length != len(heap) - place:
+                raise ValueError("free space that is not the rest of its heap")
             break
         place += _OBJECT_HEADER.size
         if place + length > len(heap):

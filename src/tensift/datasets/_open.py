@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tensift.datasets._envi_files import envi_header_of, files_of_envi, open_envi
@@ -10,10 +10,12 @@ from tensift.datasets._fif_files import is_fif, open_fif
 from tensift.datasets._foreign_files import refuse_foreign
 from tensift.datasets._hdf5_files import open_hdf5
 from tensift.datasets._matlab_files import open_mat5
+from tensift.datasets._netcdf3_files import is_netcdf3, open_netcdf3
 from tensift.datasets._numpy_files import open_npy, open_npz
 from tensift.datasets._picture_folders import files_of_folder, open_pictures
 from tensift.datasets._stored import Contents, StoredArray
 from tensift.datasets._tiff_files import is_tiff, open_tiff
+from tensift.datasets._zarr_files import files_of_zarr, is_zarr_store, open_zarr
 
 __all__ = [
     "LABEL_NAMES",
@@ -21,13 +23,17 @@ __all__ = [
     "choose_tensor",
     "files_of_input",
     "is_label_name",
+    "label_names_for",
     "open_tensor_file",
 ]
 
-DATA_NAMES = ("data", "X", "x")
+DATA_NAMES = ("data", "X", "x", "x_train", "X_train", "images")
+_ALWAYS_DATA = ("data", "X")
 LABEL_NAMES = ("labels", "label", "y")
 # Only of arrays: a column of a table may be called so and hold a feature.
 _LABEL_ARRAYS = (*LABEL_NAMES, "target", "targets", "gt", "ground_truth")
+# Of the two halves of a set: x_train with y_train.
+_HALVES = ("train", "test", "val", "valid")
 # These names have another meaning, so they are never the data.
 _OTHER_NAMES = (
     "dims", "informative", "feature_mode", "DiscFea", "tensor_size", "tensor_based",
@@ -41,7 +47,7 @@ def open_tensor_file(path: Path) -> Contents | None:
     The first bytes decide, not the suffix.
     """
     if path.is_dir():
-        return open_pictures(path)
+        return open_zarr(path) if is_zarr_store(path) else open_pictures(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if not path.is_file():
@@ -62,6 +68,8 @@ def open_tensor_file(path: Path) -> Contents | None:
         return open_mat5(path)
     if b"\x89HDF\r\n\x1a\n" in (head[:8], head[512:520]) or head.startswith(b"MATLAB 7.3"):
         return open_hdf5(path, from_matlab=head.startswith(b"MATLAB 7.3"))
+    if is_netcdf3(head):
+        return open_netcdf3(path)
     if is_tiff(head):
         return open_tiff(path)
     if is_fif(head):
@@ -70,8 +78,8 @@ def open_tensor_file(path: Path) -> Contents | None:
     suffix = path.suffix.lower()
     if b"\x00" in head or suffix in _BINARY_SUFFIXES:
         raise ValueError(
-            f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5, TIFF, ENVI, "
-            "FIF or delimited text)"
+            f"{path}: not a data file of a known format (npy, npz, MATLAB, HDF5, NetCDF, TIFF, "
+            "ENVI, FIF or delimited text)"
         )
     return None
 
@@ -79,7 +87,7 @@ def open_tensor_file(path: Path) -> Contents | None:
 def files_of_input(path: Path) -> list[Path]:
     """Return the files that `open_tensor_file` reads for a path: several for folders and scenes."""
     if path.is_dir():
-        return files_of_folder(path)
+        return files_of_zarr(path) if is_zarr_store(path) else files_of_folder(path)
     if not path.is_file():
         return [path]  # reading it says what is wrong
     with open(path, "rb") as stream:
@@ -89,7 +97,16 @@ def files_of_input(path: Path) -> list[Path]:
 
 def is_label_name(name: str) -> bool:
     """Whether an array of this name holds labels."""
-    return name in _LABEL_ARRAYS or name.lower().endswith("_gt")
+    halves = {f"y_{half}" for half in _HALVES}
+    return name in _LABEL_ARRAYS or name.lower() in halves or name.lower().endswith("_gt")
+
+
+def label_names_for(tensor: str, names: Iterable[str]) -> list[str]:
+    """Return the arrays that can hold the labels of a tensor, the likeliest first."""
+    half = tensor.lower().removeprefix("x_") if tensor.lower().startswith("x_") else ""
+    own = [name for name in names if half and name.lower() == f"y_{half}"]
+    others = [name for name in names if is_label_name(name) and not name.lower().startswith("y_")]
+    return [*own, *(name for name in LABEL_NAMES if name in names), *others]
 
 
 def choose_tensor(
@@ -106,8 +123,10 @@ def choose_tensor(
             raise ValueError(f"{path}: no array {variable!r}; the file holds {held}")
         return variable
     for name in DATA_NAMES:
-        # A vector x is most often a coordinate.
-        if name in arrays and (name != "x" or len(arrays[name].shape) > 1):
+        if name not in arrays or name in contents.coordinates:
+            continue
+        # A vector x is most often a coordinate, and images may be a list of names.
+        if name in _ALWAYS_DATA or (arrays[name].is_numeric and len(arrays[name].shape) > 1):
             return name
     candidates = [
         name
@@ -115,12 +134,13 @@ def choose_tensor(
         if name not in _OTHER_NAMES
         and name not in LABEL_NAMES
         and name not in besides
-        and not name.startswith("coords_")
+        and not name.startswith(("coords_", "units_"))
         and stored.is_numeric
         and sum(size != 1 for size in stored.shape) >= (2 if contents.from_matlab else 0)
     ]
-    # A file of labels or of a mask alone can still be read as data.
+    # A file of labels, coordinates or a mask alone can still be read as data.
     beside = {name for name in candidates if is_label_name(name) or name == "mask"}
+    beside |= contents.coordinates
     candidates = [name for name in candidates if name not in beside] or candidates
     # If there is a tensor, vectors are something else.
     tensors = [name for name in candidates if len(arrays[name].shape) > 1] or candidates

@@ -25,6 +25,7 @@ class _PaperFile:
     feature_mode: int | None = None
     # Pairs of a mode and the array in the file that names its indices.
     names: tuple[tuple[str, str], ...] = ()
+    hertz: float | None = None  # of the last mode, if it is time
 
 
 _PIXELS = ("row", "column")
@@ -87,6 +88,7 @@ _PAPER_FILES = {
         _SERIES,
         feature_mode=0,
         names=(("channel", "channels"),),
+        hertz=25.0,
     ),
     "UCIHAR_rebuilt_from_HAPT": _PaperFile(
         "UCIHAR_rebuilt_from_HAPT.npz",
@@ -164,12 +166,19 @@ def fetch_paper(name: str) -> TensorDataset:
     path = _find(name, entry.file)
     _check_sha256(path, entry.sha256)
     dataset = read_tensor(path, sample_axis=-1)
-    coords = None
+    coords: dict[str, np.ndarray] = {}
     if entry.names:
         with np.load(path, allow_pickle=False) as arrays:
             coords = {dim: arrays[key] for dim, key in entry.names}
+    if entry.hertz is not None:
+        coords["time"] = np.arange(dataset.feature_shape[-1]) / entry.hertz
     return replace(
-        dataset, name=name, feature_mode=entry.feature_mode, dims=entry.dims, coords=coords
+        dataset,
+        name=name,
+        feature_mode=entry.feature_mode,
+        dims=entry.dims,
+        coords=coords or None,
+        units=None if entry.hertz is None else {"time": "s"},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from tensift.datasets._foreign_files import is_zarr_store
 from tensift.datasets._stored import (
     Contents,
     RefusedFile,
@@ -24,6 +24,11 @@ __all__ = ["files_of_folder", "open_pictures"]
 # Pillow also opens formats that start other programs; these are decoded by libraries.
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP")
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
+# Pictures that Pillow may open, but not here; they must not be left out without a word.
+_OTHERS = (
+    ".avif", ".dng", ".exr", ".gif", ".heic", ".heif", ".ico", ".jp2", ".jxl", ".pgm", ".pnm",
+    ".ppm", ".psd", ".tga", ".webp",
+)  # fmt: skip
 _TURNED = (5, 6, 7, 8)  # values of the EXIF orientation that exchange width and height
 _BITS_PER_SAMPLE = 258  # a tag of TIFF
 
@@ -68,25 +73,23 @@ class _Picture:
     mode: _Mode
 
     @property
+    def kind(self) -> tuple[int, int, _Mode]:
+        return self.height, self.width, self.mode
+
+    @property
     def words(self) -> str:
         return f"{self.height} x {self.width} pixels, {self.mode.words}"
 
 
 def files_of_folder(folder: Path) -> list[Path]:
     """Return the pictures of a folder in natural order: those in it, or those of subfolders."""
-    files = _pictures_in(folder)
-    if not files:
-        files = [file for sub in _subfolders(folder) for file in _pictures_in(sub)]
+    files = _pictures_of(folder, above=frozenset())
     if files:
         return files
-    if is_zarr_store(folder):
-        raise IsADirectoryError(
-            f"{folder}: a folder, a Zarr store; open it with zarr in Python and pass the array "
-            "itself"
-        )
     raise IsADirectoryError(
         f"{folder}: a folder, not a file; name one file with all samples, such as an array saved "
-        f"with numpy.save, or a folder of pictures ({', '.join(_FORMATS)}): this one has none"
+        f"with numpy.save, a Zarr store, or a folder of pictures ({', '.join(_FORMATS)}): this one "
+        "has none"
     )
 
 
@@ -94,13 +97,16 @@ def open_pictures(folder: Path) -> Contents:
     """Describe the pictures of a folder as one array, with the names of subfolders as labels."""
     files = files_of_folder(folder)
     pil = _require_pillow(folder)
-    first, *others = (_look_at(pil, folder, file) for file in files)
-    for other in others:
-        if (other.height, other.width, other.mode) != (first.height, first.width, first.mode):
-            raise ValueError(
-                f"{other.file}: {other.words}, but {first.file.name} has {first.words}; all "
-                "pictures must have the same size and mode: resize, crop or convert them first"
-            )
+    pictures = [_look_at(pil, folder, file) for file in files]
+    (usual, _), *_ = Counter(one.kind for one in pictures).most_common(1)
+    first = next(one for one in pictures if one.kind == usual)
+    odd = [one for one in pictures if one.kind != usual]
+    if odd:
+        more = f" (and {len(odd) - 1} more that differ)" if len(odd) > 1 else ""
+        raise ValueError(
+            f"{odd[0].file}: {odd[0].words}{more}, but {first.file.name} has {first.words}; all "
+            "pictures must have the same size and mode: resize, crop or convert them first"
+        )
     channels = first.mode.channels
     pixels = (first.height, first.width)
     shape = (len(files), *pixels, len(channels)) if channels else (len(files), *pixels)
@@ -123,15 +129,33 @@ def open_pictures(folder: Path) -> Contents:
     )
     arrays = {"data": data}
     if files[0].parent != folder:
-        names = np.array([file.parent.name for file in files])
+        names = np.array([file.parent.relative_to(folder).as_posix() for file in files])
         arrays["labels"] = StoredArray(names.shape, names.dtype, lambda: names)
     return Contents("a folder of pictures", arrays)
 
 
+def _pictures_of(folder: Path, above: frozenset[Path]) -> list[Path]:
+    """Return the pictures in a folder; if it has none, those of its subfolders, at any depth.
+
+    `above` are the folders that led here: a link to one of them would never end.
+    """
+    files = _pictures_in(folder)
+    if files:
+        return files
+    above |= {folder.resolve()}
+    below = [sub for sub in _subfolders(folder) if sub.resolve() not in above]
+    return [file for sub in below for file in _pictures_of(sub, above)]
+
+
 def _pictures_in(folder: Path) -> list[Path]:
-    return sorted(
-        (file for file in _entries(folder) if _is_named_picture(file)), key=lambda f: _key(f.name)
-    )
+    entries = _entries(folder)
+    other = next((e for e in entries if e.suffix.lower() in _OTHERS and e.is_file()), None)
+    if other is not None:
+        raise ValueError(
+            f"{other}: a picture of a kind that is not read; convert it to {', '.join(_FORMATS)}, "
+            "or remove it"
+        )
+    return sorted((e for e in entries if _is_named_picture(e)), key=lambda e: _key(e.name))
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from tensift.datasets._open import (
     LABEL_NAMES,
     check_readable,
     choose_tensor,
-    is_label_name,
+    label_names_for,
     open_tensor_file,
 )
 from tensift.datasets._sample_axes import (
@@ -29,6 +29,7 @@ from tensift.datasets._sample_axes import (
     take_samples,
 )
 from tensift.datasets._side_values import file_of_values, find_values, load_side_array
+from tensift.datasets._spool import spooled
 from tensift.datasets._stored import Contents, StoredArray, require_memory
 from tensift.datasets._text_files import read_table
 
@@ -51,7 +52,8 @@ def read_tensor(
     """Read a data tensor, and its labels and names if the file has them.
 
     The content of the file decides its format, not its suffix. Nothing in a file is ever executed
-    or unpickled. An array that does not fit into memory is refused before it is loaded.
+    or unpickled. An array that does not fit into memory is mapped from disk, or refused before it
+    is loaded.
 
     Parameters
     ----------
@@ -59,17 +61,22 @@ def read_tensor(
         The file, or a folder of pictures:
 
         - ``.npy``: one array. A large one is memory-mapped, read-only.
-        - ``.npz``: the tensor as ``data``, ``X``, ``x`` or the only array with two or more axes.
-          The names of other arrays are below.
+        - ``.npz``: the tensor as ``data``, ``X``, ``x``, ``x_train``, ``images`` or the only array
+          with two or more axes. The names of other arrays are below.
         - MATLAB ``.mat``, also version 7.3 (which needs h5py): the same names as in ``.npz``,
           without ``dims``. The paper's ``tensor_type`` ("slice-wise" sets ``feature_mode=0``) and
           ``DiscFea`` (the informative features, counted from 1 down the columns) are read too.
         - HDF5 (needs h5py): all names are the same as in ``.npz``.
+        - NetCDF (version 4 needs h5py) and folders of Zarr (which need zarr): an array that is no
+          coordinate. Its dimensions, the coordinates along them and their units are kept. Packed
+          values, marks of missing values and dates are decoded (this needs xarray); what is
+          missing becomes NaN. HDF5 with dimension scales is read in the same way.
         - ``.csv``, ``.tsv`` and other delimited text: one row per sample, one column per
           feature. The first line may name the columns.
         - A folder of PNG, JPEG, TIFF or BMP pictures of the same size and mode (needs Pillow), in
           the order of their names: samples of shape (row, column), or (row, column, channel) in
-          colour. If the folder has no pictures but subfolders have, these are the labels.
+          colour. If the folder has no pictures but subfolders have, at any depth, these are the
+          labels.
         - TIFF (needs tifffile): several pages are samples. One page with map coordinates, or with
           many bands, is a scene of shape (row, column, band). Numbers are read as they are stored;
           bands with different scales are refused.
@@ -91,13 +98,14 @@ def read_tensor(
         one label per line, or any file with one array). ``FILE:NAME`` names an array of a file
         that has several. By default the array or column ``labels``, ``label`` or ``y``, or the
         array ``target``, ``targets``, ``gt``, ``ground_truth`` or one that ends in ``_gt``. Labels
-        of pixels may have the shape of the scene.
+        of pixels may have the shape of the scene. In NetCDF and Zarr, any coordinate or variable
+        along the dimension of the samples can be named.
     sample_axis : int, str or sequence of these, optional
         The axis of the samples in the stored array. By default the first; in MATLAB files the
         last, as in the paper's files. Several axes are stacked in the given order: with
         ``(0, 1)``, every pixel of an array (rows, columns, bands) is a sample. Axes may be given
-        by name if the file names them, also as one text: ``"row,column"``, of a scene also
-        ``"y,x"``.
+        by name if the file names them, also as one text: ``"time"``, ``"row,column"``, of a scene
+        also ``"y,x"``.
     mask : str, path or array-like of bool, optional
         True where a sample was measured; the other samples are left out. For pixels, an array of
         the shape of the scene. It may be given like `labels`. By default the mask that a TIFF
@@ -133,23 +141,28 @@ def read_tensor(
     -----
     Arrays in ``.npz`` and HDF5 files have these names. All but the data are optional:
 
-    - ``labels`` (also ``label``, ``y``, ``target``): one label for each sample;
+    - ``labels`` (also ``label``, ``y``, ``target``, and ``y_train`` with ``x_train``): one label
+      for each sample;
     - ``dims``: the names of the m feature modes, or of all axes;
     - ``coords_<dim>``: the names along the mode ``<dim>``;
-    - ``channels`` (also ``ch_names``, ``channel_names``): the names along the mode of that length,
-      which is then called channel;
+    - ``units_<dim>``: the unit of these, such as "s" or "nm";
+    - ``channels`` (also ``ch_names``, ``channel_names``, ``chans``, ``electrodes``): the names
+      along the mode of that length, which is then called channel;
     - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``): the same for a mode called
       band;
     - ``times`` (also ``time``): the same for a mode called time;
-    - ``sfreq`` (also ``fs``, ``sampling_rate``, ``srate``): samples per second, which give the
-      times along the mode called time, or else along the last mode;
+    - ``sfreq`` (also ``fs``, ``Fs``, ``sampling_rate``, ``sample_rate``, ``srate``): samples per
+      second, which give the times along the mode called time, or else along the last mode;
     - ``informative``: flat C-order indices of the informative features;
     - ``feature_mode``: the mode whose indices are the features.
 
     Only the given file or folder is read, and the numbers beside a header of ENVI. HDF5 arrays
     that keep their values in other files, links to other files, and virtual datasets with sources
-    outside the file are refused, and so are arrays with missing values (``_FillValue``) or packed
-    ones (``scale_factor``), as NetCDF has them. In folders, links that lead out are refused.
+    outside the file are refused. In folders, links that lead out are refused.
+
+    Arrays of HDF5, NetCDF and Zarr that do not fit into memory are read too. Those that lie in one
+    piece in an HDF5 file are memory-mapped; others are unpacked piece by piece into a temporary
+    file (``TMPDIR`` says where).
 
     Examples
     --------
@@ -195,7 +208,7 @@ def read_tensor(
     axes = sample_axes_of(path, contents, stored, sample_axis)
     data = stack_samples(path, _load(path, name, stored), axes)
     feature_mode = _read_feature_mode(path, contents)
-    dims, coords = feature_names(path, contents, stored, axes, sample_axis is not None)
+    dims, coords, units = feature_names(path, contents, stored, axes, sample_axis is not None)
     return samples.of(
         path,
         contents,
@@ -208,7 +221,7 @@ def read_tensor(
         informative=_read_informative(path, contents, data.shape[1:], feature_mode),
         dims=dims,
         coords=coords,
-        units={dim: stored.units[dim] for dim in dims or [] if dim in stored.units} or None,
+        units=units,
     )
 
 
@@ -255,10 +268,10 @@ class _Samples:
     ) -> TensorDataset:
         """Make the dataset: `data` was stacked from `axes` of an array of this shape."""
         if labels is None:
-            labels = self._find_labels(path, contents, name)
+            labels = self._find_labels(path, contents, name, axes)
         if labels is not None:
             labels = along_samples(path, "labels", labels, shape, axes)
-        whole = self._whole(path, contents, data, shape, axes, nodata)
+        whole = self._whole(path, contents, name, data, axes, nodata, shape)
         if self.drop_label is not None:
             if labels is None:
                 raise ValueError(
@@ -280,28 +293,37 @@ class _Samples:
             known["sample_shape"] = sizes
         return _named_after(path, data, labels=labels, **known)
 
-    def _find_labels(self, path: Path, contents: Contents | None, tensor: str) -> np.ndarray | None:
-        if self.labels is None and contents is not None:
-            names = [*LABEL_NAMES, *filter(is_label_name, contents.arrays)]
-            found = next((n for n in names if n in contents.arrays and n != tensor), None)
-            return None if found is None else load_side_array(path, found, contents.arrays[found])
-        return find_values(path, contents, self.labels, "labels")
+    def _find_labels(
+        self, path: Path, contents: Contents | None, tensor: str, axes: tuple[int, ...]
+    ) -> np.ndarray | None:
+        dims = _dims_of(contents, tensor)
+        if self.labels is not None or contents is None:
+            return find_values(path, contents, self.labels, "labels", dims)
+        along = {dims[axis] for axis in axes} if dims else set()
+        for name in label_names_for(tensor, contents.arrays):
+            stored = contents.arrays[name]
+            # Where dimensions have names, "y" is most often one of them.
+            if name == tensor or (stored.axes and (name in dims or set(stored.axes) != along)):
+                continue
+            return find_values(path, contents, name, "labels", dims)
+        return None
 
     def _whole(
         self,
         path: Path,
         contents: Contents | None,
+        tensor: str,
         data: np.ndarray,
-        shape: tuple[int, ...],
         axes: tuple[int, ...],
         nodata: float | None,
+        shape: tuple[int, ...],
     ) -> np.ndarray:
         """Return True for the samples that were measured."""
         whole = np.ones(len(data), dtype=bool)
         given = self.mask
         if given is None and contents is not None and contents.mask in contents.arrays:
             given = contents.mask if len(axes) > 1 else None
-        mask = find_values(path, contents, given, "mask")
+        mask = find_values(path, contents, given, "mask", _dims_of(contents, tensor))
         if mask is not None:
             whole &= along_samples(path, "mask values", as_mask(path, mask), shape, axes)
         value = nodata if self.nodata is None else self.nodata
@@ -316,6 +338,11 @@ class _Samples:
                 f"(--nodata={value:g})"
             )
         return whole & measured
+
+
+def _dims_of(contents: Contents | None, tensor: str) -> tuple[str, ...]:
+    """Return the names of all axes of the tensor, if its file gives them."""
+    return () if contents is None else contents.arrays[tensor].axes
 
 
 def _equal_to(labels: np.ndarray, one: Any) -> np.ndarray:
@@ -372,6 +399,9 @@ def _load(path: Path, name: str, stored: StoredArray) -> np.ndarray:
         )
     if 0 in stored.shape:
         raise ValueError(f"{path}: array {name!r} is empty (shape {stored.shape})")
+    mapped = spooled(path, name, stored)
+    if mapped is not None:
+        return mapped
     require_memory(path, name, stored)
     return stored.load()
 

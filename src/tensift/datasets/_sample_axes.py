@@ -11,6 +11,7 @@ import numpy as np
 from tensift.datasets._stored import available_memory
 
 __all__ = [
+    "SAMPLE_NAMES",
     "SampleAxis",
     "along_samples",
     "as_mask",
@@ -19,6 +20,8 @@ __all__ = [
     "stack_samples",
     "take_samples",
 ]
+
+SAMPLE_NAMES = ("sample", "samples", "trial", "trials", "epoch", "epochs")  # of axes
 
 SampleAxis = int | str | Sequence[int | str]
 

@@ -51,7 +51,7 @@ def make_sea_surface(
     -------
     TensorDataset
         Data of shape ``(n_samples, *shape)``, without labels. ``informative`` lists the places at
-        sea, as flat indices in row-major order; ``coords`` has latitudes and longitudes.
+        sea, as flat indices in row-major order; ``coords`` has latitudes and longitudes in degrees.
 
     Examples
     --------
@@ -101,6 +101,7 @@ def make_sea_surface(
         informative=np.flatnonzero(is_sea),
         dims=("latitude", "longitude"),
         coords={"latitude": latitude, "longitude": longitude},
+        units={"latitude": "°", "longitude": "°"},
     )
 
 

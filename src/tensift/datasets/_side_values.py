@@ -15,12 +15,25 @@ from tensift.datasets._text_files import read_label_list
 __all__ = ["file_of_values", "find_values", "load_side_array"]
 
 
-def find_values(path: Path, contents: Contents | None, given: Any, what: str) -> np.ndarray | None:
-    """Return values that are given as an array, the name of one, a file, or ``FILE:NAME``."""
+def find_values(
+    path: Path,
+    contents: Contents | None,
+    given: Any,
+    what: str,
+    dims: tuple[str, ...] = (),
+) -> np.ndarray | None:
+    """Return values that are given as an array, the name of one, a file, or ``FILE:NAME``.
+
+    `dims` are the dimensions of the tensor; an array of the same file is put into their order.
+    """
     if given is None:
         return None
     if contents is not None and isinstance(given, str) and given in contents.arrays:
-        return load_side_array(path, given, contents.arrays[given])
+        stored = contents.arrays[given]
+        values = load_side_array(path, given, stored)
+        if not stored.axes or not set(stored.axes) <= set(dims):
+            return values
+        return values.transpose([stored.axes.index(dim) for dim in dims if dim in stored.axes])
     if file_of_values(given) is not None:
         return _read_values_file(given, what)
     if isinstance(given, str | os.PathLike):

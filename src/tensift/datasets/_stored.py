@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ __all__ = [
     "available_memory",
     "collected_log",
     "damaged_file",
+    "left_of_process_limit",
     "require_memory",
 ]
 
@@ -49,7 +50,8 @@ class StoredArray:
     array must not be loaded, if so.
 
     Some formats say more: the names of all axes, the axes that count the samples, the names along
-    an axis by its name and their unit, and the value of what was not measured.
+    an axis by its name, the units of these, and the value of what was not measured. ``rows`` reads
+    some rows alone, so that an array can be larger than memory.
     """
 
     shape: tuple[int, ...]
@@ -60,9 +62,10 @@ class StoredArray:
     refusal: str = ""
     axes: tuple[str, ...] = ()
     sample_axes: tuple[int, ...] | None = None
-    coords: dict[str, np.ndarray] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
+    coords: Mapping[str, np.ndarray] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
     nodata: float | None = None
+    rows: Callable[[int, int], np.ndarray] | None = None
 
     @property
     def is_numeric(self) -> bool:
@@ -81,8 +84,9 @@ class Contents:
 
     ``from_matlab`` means that samples are last, labels are a column (MATLAB has no vectors), and
     features are counted from 1 down the columns. ``tensor_type`` is the paper's variable of that
-    name, if it can be read. ``mask`` is the array that says which pixels were measured. ``note``
-    says what was done to the values, if something was.
+    name, if it can be read. ``mask`` is the array that says which pixels were measured.
+    ``coordinates`` are arrays that name the indices of others, so they are never the data.
+    ``note`` says what was done to the values, if something was.
     """
 
     format: str
@@ -90,6 +94,7 @@ class Contents:
     from_matlab: bool = False
     tensor_type: str | None = None
     mask: str | None = None
+    coordinates: frozenset[str] = frozenset()
     note: str = ""
 
 
@@ -146,12 +151,12 @@ def require_memory(path: Path, name: str, stored: StoredArray) -> None:
 
 def available_memory() -> int | None:
     """Return the free memory in bytes, within limits; None if the system does not report it."""
-    known = [_free_memory(), _left_of_process_limit(), _left_of_container_limit()]
+    known = [_free_memory(), left_of_process_limit(), _left_of_container_limit()]
     return min((max(0, left) for left in known if left is not None), default=None)
 
 
-def _left_of_process_limit() -> int | None:
-    """Return what ``ulimit -v`` leaves; None without such a limit."""
+def left_of_process_limit() -> int | None:
+    """Return what ``ulimit -v`` leaves, for memory maps too; None without such a limit."""
     try:
         import resource
 

@@ -14,14 +14,16 @@ from tensift.labels._mne_channels import (
     is_recording,
     picked_recording,
 )
-from tensift.labels._names import Names
+from tensift.labels._names import Names, mode_number, names_or_numbers
 from tensift.labels._sensors import Sensors, scales_of_types
 from tensift.labels._set_output import XarrayOutput
+from tensift.labels._stored_names import arrays_of_names, names_of_arrays
 from tensift.labels._unlabelled import unlabelled
 from tensift.labels._xarray import (
     FEATURE_DIM,
     XarrayForm,
     coords_of,
+    imported_xarray,
     is_xarray,
     kept_values,
     labelled_dataset,
@@ -38,9 +40,11 @@ __all__ = [
     "Sensors",
     "XarrayForm",
     "XarrayOutput",
+    "arrays_of_names",
     "columns_without_numbers",
     "coords_of",
     "data_channels",
+    "imported_xarray",
     "is_frame",
     "is_loaded_recording",
     "is_recording",
@@ -48,6 +52,9 @@ __all__ = [
     "kept_recording",
     "kept_values",
     "labelled_dataset",
+    "mode_number",
+    "names_of_arrays",
+    "names_or_numbers",
     "picked_recording",
     "plain_form",
     "refuse_columns_without_numbers",

@@ -43,6 +43,8 @@ class Form(Protocol):
 class Labelled:
     """Samples as the mathematics takes them, and what they were.
 
+    Estimators take it in place of samples: ``fit(Labelled(array, names))``.
+
     Attributes
     ----------
     samples : array-like or Source
@@ -63,6 +65,9 @@ class Labelled:
     form: Form | None = None
     scales: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        return np.asarray(self.samples, dtype=dtype, copy=copy)
 
     def in_one_unit(self) -> Labelled:
         """Return samples that are divided by `scales`, for functions that know no units."""

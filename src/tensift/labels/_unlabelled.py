@@ -73,7 +73,7 @@ def _without_names(X: Any, sample_dim: SampleDims, names: Names | None) -> Label
     if is_xarray(X):
         return unlabelled_xarray(X, sample_dim, names)
     if hasattr(X, "__tensift_samples__"):
-        found = _names_of_dataset(X)
+        found = getattr(X, "names", None)
         if names is not None and found is not None and found.dims == names.dims:
             names.check_same(found)
         return Labelled(X.__tensift_samples__, found)
@@ -86,11 +86,3 @@ def _without_names(X: Any, sample_dim: SampleDims, names: Names | None) -> Label
             "out and put samples along the first axis, or pass an xarray.DataArray"
         )
     return Labelled(X)
-
-
-def _names_of_dataset(dataset: Any) -> Names | None:
-    dims = getattr(dataset, "dims", None)
-    if dims is None:
-        return None
-    units = getattr(dataset, "units", None) or {}
-    return Names(tuple(dataset.feature_shape), tuple(dims), dict(dataset.coords or {}), dict(units))

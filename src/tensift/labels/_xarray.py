@@ -178,13 +178,23 @@ def kept_values(Z: Any, names: Names, mode: int | None) -> Labelled:
 def labelled_dataset(
     values: Mapping[str, tuple[tuple[Hashable, ...], Any]], names: Names, attrs: Mapping[str, Any]
 ) -> Any:
-    """Return arrays and their dimensions as a Dataset with the coordinates of `names`."""
+    """Return arrays and their dimensions as a Dataset with the coordinates of `names`.
+
+    A dimension that counts results, such as "selector", must not be called like a mode.
+    """
     xarray = imported_xarray("to_xarray")
     return xarray.Dataset(dict(values), coords=coords_of(names).coords, attrs=dict(attrs))
 
 
 def imported_xarray(what_for: str) -> Any:
-    """Import xarray, or say how to install it."""
+    """Import xarray, or say how to install it.
+
+    Examples
+    --------
+    >>> from tensift.labels import imported_xarray
+    >>> imported_xarray("to_xarray").__name__
+    'xarray'
+    """
     try:
         import xarray
     except ImportError:

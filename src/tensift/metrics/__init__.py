@@ -6,7 +6,7 @@ from tensift.metrics._checks import check_data, encode_labels
 from tensift.metrics._class_variance import between_class_variance, proportion_correct
 from tensift.metrics._clustering import clustering_accuracy, normalized_mutual_information
 from tensift.metrics._evaluate import SelectionEvaluation, evaluate_selection
-from tensift.metrics._features import count_features
+from tensift.metrics._features import check_samples, count_features
 from tensift.metrics._judge import Judge, SelectionJudgement, judge_selections, mean_ranks
 from tensift.metrics._neighbour_agreement import neighbour_agreement
 from tensift.metrics._neighbours import neighbours_kept
@@ -24,6 +24,7 @@ __all__ = [
     "alignment",
     "between_class_variance",
     "check_data",
+    "check_samples",
     "clustering_accuracy",
     "count_features",
     "encode_labels",

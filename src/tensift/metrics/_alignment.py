@@ -12,7 +12,7 @@ __all__ = ["Alignment", "alignment"]
 _LEAST_DEVIATION = 1e-3  # of the largest; features below it are left out
 
 
-def alignment(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = None) -> float:
+def alignment(X: ArrayLike, features: ArrayLike, *, feature_mode: int | str | None = None) -> float:
     """Cosine between products of samples on the selected features and their overall likeness.
 
     Samples look alike if they are near each other in whitened principal components of all
@@ -26,7 +26,7 @@ def alignment(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = N
     features : array-like
         The selected features: indices without duplicates (flat C-order, or along
         ``feature_mode``), or a boolean mask of all features.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
 
     Returns

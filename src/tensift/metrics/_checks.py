@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from tensift._utils.arrays import as_array
 from tensift._utils.namespace import refuse_device_array
-from tensift.labels import is_frame, refuse_columns_without_numbers
+from tensift.labels import unlabelled
 from tensift.sources import in_memory
 
 __all__ = ["ClassMeans", "as_real_rows", "check_data", "encode_labels"]
@@ -19,14 +19,13 @@ _BLOCK_SIZE = 2**22
 
 
 def check_data(X: ArrayLike, *, allow_nan: bool = False, can_allow: bool = False) -> np.ndarray:
-    """Return the data as an array of finite numbers, samples first; perhaps with NaN.
+    """Return the data as an array of finite numbers, samples first; names are taken off.
 
-    With `can_allow`, the error about NaN says that there is a parameter that allows it.
+    With `allow_nan` it may have NaN. With `can_allow`, the error about NaN says that there is a
+    parameter that allows it.
     """
     refuse_device_array(X, "this function")
-    if is_frame(X):
-        refuse_columns_without_numbers(X)
-    data = as_array(in_memory(X))
+    data = as_array(in_memory(unlabelled(X).in_one_unit().samples))
     if data.dtype.kind not in "biufc":
         raise ValueError(f"X must contain numbers; got an array of dtype {data.dtype}")
     if data.ndim < 2 or data.size == 0:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift._utils.modes import resolve_mode
-from tensift.metrics._checks import ClassMeans, check_data, encode_labels
-from tensift.metrics._features import check_features
+from tensift.metrics._checks import ClassMeans, encode_labels
+from tensift.metrics._features import check_features, check_samples
 
 __all__ = ["between_class_variance", "proportion_correct"]
 
 
 def between_class_variance(
-    X: ArrayLike, labels: ArrayLike, *, feature_mode: int | None = None
+    X: ArrayLike, labels: ArrayLike, *, feature_mode: int | str | None = None
 ) -> np.ndarray:
     """Variance of the class means around the overall mean, for every feature (BCV).
 
@@ -27,7 +26,7 @@ def between_class_variance(
         The samples. Centring them does not change the result.
     labels : array-like of shape (n,)
         The classes, at least two; any values.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. The result is summed over all other modes (eq.
         ``BCV_feature``).
 
@@ -46,9 +45,7 @@ def between_class_variance(
     >>> between_class_variance(X, [0, 0, 1, 1], feature_mode=0)
     array([8.])
     """
-    data = check_data(X)
-    if feature_mode is not None:
-        feature_mode = resolve_mode("feature_mode", feature_mode, data.ndim - 1)
+    data, feature_mode = check_samples(X, feature_mode)
     codes, n_classes = encode_labels(labels, len(data))
     if n_classes < 2:
         raise ValueError("labels must have at least two classes; got one")
@@ -63,7 +60,7 @@ def between_class_variance(
 
 
 def proportion_correct(
-    selected: ArrayLike, X: ArrayLike, labels: ArrayLike, *, feature_mode: int | None = None
+    selected: ArrayLike, X: ArrayLike, labels: ArrayLike, *, feature_mode: int | str | None = None
 ) -> float:
     """Share of h selected features that are among the h with the largest BCV (POC).
 
@@ -80,7 +77,7 @@ def proportion_correct(
         The samples, with all features.
     labels : array-like of shape (n,)
         The classes; any values.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
 
     Returns

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from tensift._utils.threads import one_library_thread
-from tensift.metrics._checks import check_data, encode_labels
+from tensift.metrics._checks import encode_labels
 from tensift.metrics._class_variance import proportion_correct
 from tensift.metrics._clustering import clustering_accuracy, normalized_mutual_information
-from tensift.metrics._features import check_features, count_features, restrict
+from tensift.metrics._features import check_features, check_samples, count_features, restrict
 from tensift.metrics._kmeans import SEEDINGS, cluster_once
 from tensift.metrics._silhouette import silhouette_of_labels
 
@@ -93,7 +93,7 @@ def evaluate_selection(
     n_repeats: int = 30,
     seeding: str = "k-means++",
     random_state: Any = 0,
-    feature_mode: int | None = None,
+    feature_mode: int | str | None = None,
     metrics: Sequence[str] = ("acc", "nmi", "silhouette"),
 ) -> SelectionEvaluation:
     """Score the first features of a ranking by the paper's protocol.
@@ -124,7 +124,7 @@ def evaluate_selection(
         accuracies of the two.
     random_state : int, RandomState instance or None, default=0
         The seed from which the seeds of all runs are drawn.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
     metrics : sequence of {"acc", "nmi", "silhouette", "poc"}
         What to compute. ``"poc"`` is :func:`proportion_correct`. k-means only runs for
@@ -153,8 +153,8 @@ def evaluate_selection(
     >>> scores.best("acc")
     (1, 1.0)
     """
-    data = check_data(X)
-    n_features, feature_mode = count_features(data.shape[1:], feature_mode)
+    data, feature_mode = check_samples(X, feature_mode)
+    n_features = count_features(data.shape[1:], feature_mode)
     classes, n_classes = encode_labels(labels, len(data))
     ranking = check_features("ranking_or_support", ranking_or_support, n_features)
     is_mask = np.asarray(ranking_or_support).dtype.kind == "b"

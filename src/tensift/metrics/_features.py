@@ -9,17 +9,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift._utils.arrays import as_array
-from tensift._utils.modes import resolve_mode
+from tensift.labels import mode_number, unlabelled
+from tensift.metrics._checks import check_data
 
-__all__ = ["check_features", "count_features", "kept_elements", "restrict"]
+__all__ = [
+    "check_features",
+    "check_samples",
+    "count_features",
+    "kept_elements",
+    "restrict",
+]
 
 
-def count_features(shape: tuple[int, ...], feature_mode: int | None) -> tuple[int, int | None]:
-    """Return the number of features of a sample, and the feature mode as an index from 0."""
+def check_samples(
+    X: ArrayLike, feature_mode: int | str | None, *, missing: str | None = None
+) -> tuple[np.ndarray, int | None]:
+    """Return the data as an array of finite numbers, and the feature mode as an index from 0.
+
+    With `missing`, the caller has this parameter; "allow" allows NaN.
+    """
+    found = unlabelled(X)
+    data = check_data(found, allow_nan=missing == "allow", can_allow=missing is not None)
     if feature_mode is None:
-        return math.prod(shape), None
-    mode = resolve_mode("feature_mode", feature_mode, len(shape))
-    return shape[mode], mode
+        return data, None
+    return data, mode_number("feature_mode", feature_mode, data.ndim - 1, found.names)
+
+
+def count_features(shape: tuple[int, ...], feature_mode: int | None) -> int:
+    """Return the number of features of a sample."""
+    return math.prod(shape) if feature_mode is None else shape[feature_mode]
 
 
 def check_features(name: str, features: ArrayLike, n_features: int) -> np.ndarray:

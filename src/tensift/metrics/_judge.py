@@ -53,7 +53,7 @@ class SelectionJudgement:
 
 
 def judge_selections(
-    X: ArrayLike, selections: Iterable[ArrayLike], *, feature_mode: int | None = None
+    X: ArrayLike, selections: Iterable[ArrayLike], *, feature_mode: int | str | None = None
 ) -> SelectionJudgement:
     """Judge which of several selections keeps samples most recognisable, without labels.
 
@@ -70,7 +70,7 @@ def judge_selections(
         The selections: each holds indices without duplicates (flat C-order, or along
         ``feature_mode``), or is a boolean mask of all features. Compare selections of equal size,
         because more features keep more.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
 
     Returns
@@ -114,7 +114,7 @@ class Judge:
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
         The samples, with all features.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features.
 
     Examples
@@ -127,7 +127,7 @@ class Judge:
     True
     """
 
-    def __init__(self, X: ArrayLike, feature_mode: int | None = None) -> None:
+    def __init__(self, X: ArrayLike, feature_mode: int | str | None = None) -> None:
         self._likeness = likeness = Likeness(X, feature_mode)
         # Among few samples, ten neighbours would be almost all of them.
         count = min(NEIGHBOURS, max(1, likeness.n_samples // 4))

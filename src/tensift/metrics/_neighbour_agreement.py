@@ -14,7 +14,7 @@ __all__ = ["NeighbourAgreement", "neighbour_agreement"]
 
 
 def neighbour_agreement(
-    X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = None
+    X: ArrayLike, features: ArrayLike, *, feature_mode: int | str | None = None
 ) -> float:
     """Mean share of a selected feature's variation on which samples agree that look alike.
 
@@ -30,7 +30,7 @@ def neighbour_agreement(
     features : array-like
         The selected features: indices without duplicates (flat C-order, or along
         ``feature_mode``), or a boolean mask of all features.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
 
     Returns

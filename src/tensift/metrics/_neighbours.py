@@ -17,7 +17,7 @@ def neighbours_kept(
     X: ArrayLike,
     features: ArrayLike,
     *,
-    feature_mode: int | None = None,
+    feature_mode: int | str | None = None,
     n_neighbors: int = NEIGHBOURS,
 ) -> float:
     """Share of a sample's nearest neighbours that the selected features keep.
@@ -33,7 +33,7 @@ def neighbours_kept(
     features : array-like
         The selected features: indices without duplicates (flat C-order, or along
         ``feature_mode``), or a boolean mask of all features.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
     n_neighbors : int, default=10
         The number of neighbours of each sample.

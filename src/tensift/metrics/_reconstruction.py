@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift.metrics._checks import as_real_rows, check_data
-from tensift.metrics._features import check_features, count_features, kept_elements
+from tensift.metrics._checks import as_real_rows
+from tensift.metrics._features import check_features, check_samples, count_features, kept_elements
 
 __all__ = ["Reconstruction", "reconstruction_error"]
 
@@ -17,7 +17,7 @@ def reconstruction_error(
     X: ArrayLike,
     features: ArrayLike,
     *,
-    feature_mode: int | None = None,
+    feature_mode: int | str | None = None,
     n_folds: int = 5,
     random_state: int = 0,
 ) -> float:
@@ -33,7 +33,7 @@ def reconstruction_error(
     features : array-like
         The selected features: indices without duplicates (flat C-order, or along
         ``feature_mode``), or a boolean mask of all features.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
     n_folds : int, default=5
         The number of folds. Every sample is predicted once.
@@ -74,8 +74,8 @@ def reconstruction_error(
     >>> round(reconstruction_error(X, [3]), 3)
     1.004
     """
-    data = check_data(X)
-    n_features, feature_mode = count_features(data.shape[1:], feature_mode)
+    data, feature_mode = check_samples(X, feature_mode)
+    n_features = count_features(data.shape[1:], feature_mode)
     kept = check_features("features", features, n_features)
     if not isinstance(n_folds, (int, np.integer)) or not 2 <= n_folds <= len(data):
         raise ValueError(

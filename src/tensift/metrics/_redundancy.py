@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensift.metrics._checks import check_data
-from tensift.metrics._features import check_features, count_features, restrict
+from tensift.metrics._features import check_features, check_samples, count_features, restrict
 
 __all__ = ["redundancy"]
 
 
-def redundancy(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = None) -> float:
+def redundancy(
+    X: ArrayLike, features: ArrayLike, *, feature_mode: int | str | None = None
+) -> float:
     """Mean absolute correlation between the selected features.
 
     With ``feature_mode`` a feature has several columns. The result is then the mean square root
@@ -27,7 +28,7 @@ def redundancy(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = 
     features : array-like
         The selected features: indices without duplicates (flat C-order, or along
         ``feature_mode``), or a boolean mask of all features.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
 
     Returns
@@ -56,8 +57,8 @@ def redundancy(X: ArrayLike, features: ArrayLike, *, feature_mode: int | None = 
     >>> round(redundancy(X, [0, 2]), 6)
     0.0
     """
-    data = check_data(X)
-    n_features, feature_mode = count_features(data.shape[1:], feature_mode)
+    data, feature_mode = check_samples(X, feature_mode)
+    n_features = count_features(data.shape[1:], feature_mode)
     kept = check_features("features", features, n_features)
     columns = _centred_columns(data, kept, feature_mode)
     if len(columns) < 2:

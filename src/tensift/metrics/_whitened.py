@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift.metrics._checks import as_real_rows, check_data
-from tensift.metrics._features import check_features, count_features, kept_elements
+from tensift.metrics._checks import as_real_rows
+from tensift.metrics._features import check_features, check_samples, count_features, kept_elements
 from tensift.selection import whitened_components
 from tensift.sources import even_subsample
 
@@ -26,7 +26,7 @@ class Likeness:
     ----------
     X : array-like of shape (n, d_1, ..., d_m)
         The samples. At most 2048 evenly spaced ones are used.
-    feature_mode : int, optional
+    feature_mode : int or str, optional
         The mode whose indices are the features.
 
     Attributes
@@ -37,10 +37,10 @@ class Likeness:
         The used samples, real, centred and scaled to at most 1. A complex number has two elements.
     """
 
-    def __init__(self, X: ArrayLike, feature_mode: int | None = None) -> None:
-        data = check_data(X)
+    def __init__(self, X: ArrayLike, feature_mode: int | str | None = None) -> None:
+        data, self.feature_mode = check_samples(X, feature_mode)
         self._shape = data.shape[1:]
-        self.n_features, self.feature_mode = count_features(self._shape, feature_mode)
+        self.n_features = count_features(self._shape, self.feature_mode)
         self._is_complex = np.iscomplexobj(data)
         self.samples = even_subsample(data)
         rows = as_real_rows(self.samples)

@@ -15,7 +15,6 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import validate_data
 
 from tensift._utils.arrays import as_array, refuse_masked
-from tensift._utils.modes import resolve_mode
 from tensift._utils.namespace import (
     Kind,
     check_same_kind,
@@ -26,9 +25,18 @@ from tensift._utils.namespace import (
 )
 from tensift._utils.sklearn_compat import StrOptions
 from tensift.algebra import floating_on_device
-from tensift.labels import Labelled, Names, SampleDims, is_loaded_recording, unlabelled
+from tensift.labels import (
+    Labelled,
+    Names,
+    SampleDims,
+    is_loaded_recording,
+    mode_number,
+    names_or_numbers,
+    unlabelled,
+)
 from tensift.moments._device_moments import row_blocks
 from tensift.moments._missing import MISSING, hint_at_missing
+from tensift.moments._moments import Moments
 from tensift.sources import Source, in_memory, scaled_source, source_of
 
 __all__ = [
@@ -78,7 +86,13 @@ class TensorEstimator(BaseEstimator):
         Channels of recordings are divided by the scale of their type, unless ``scaled`` is False.
         """
         found = self._unlabelled(X, fitted=not reset)
-        X = in_memory(found.samples)
+        X = found.samples
+        if isinstance(X, Moments):
+            raise ValueError(
+                f"X is Moments, but {type(self).__name__} needs samples; pass the samples that "
+                "the moments were collected from"
+            )
+        X = in_memory(X)
         refuse_masked(X)
         if isinstance(X, list | tuple):
             # scikit-learn turns objects into numbers in arrays, but not in lists of arrays.
@@ -158,18 +172,21 @@ class TensorEstimator(BaseEstimator):
             return source  # the caller says that samples have another shape
         return scaled_source(source, found.scales, shape)
 
+    def _names_to_show(self) -> Names:
+        """Return what pictures and tables call the fitted modes: their names, if they have some."""
+        shape = self.feature_shape_
+        columns = vars(self).get("feature_names_in_")  # of a data frame
+        if columns is not None and len(shape) == 1:
+            return Names(shape, ("column",), {"column": columns})
+        return vars(self).get("names_") or Names(shape)
+
     def _names_or_numbers(self) -> Names:
         """Return the names of the fitted modes; ``mode_0``, ``mode_1``, ... if they have none."""
-        if self.names_ is not None:
-            return self.names_
-        dims = tuple(f"mode_{mode}" for mode in range(len(self.feature_shape_)))
-        return Names(self.feature_shape_, dims)
+        return names_or_numbers(self.names_, self.feature_shape_)
 
     def _mode_number(self, argument: str, mode: Any) -> int:
         """Return the number of a mode that is given by number or by name."""
-        if isinstance(mode, str) and self.names_ is not None:
-            return self.names_.mode_of(argument, mode)
-        return resolve_mode(argument, mode, len(self.feature_shape_))
+        return mode_number(argument, mode, len(self.feature_shape_), self.names_)
 
     def _learn_source(self, source: Source) -> None:
         """Store the shape of samples that are not in memory."""

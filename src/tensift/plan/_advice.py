@@ -77,7 +77,7 @@ def _memory(plan: Plan) -> Iterator[str]:
         best = min(fewer, key=lambda each: (each.passes, each.seconds))
         blocks = "one block" if best.passes == 1 else f"{best.passes} blocks"
         yield (
-            f"orientation {best.job.orientation} (q = {best.job.q}) needs {blocks} and "
+            f"orientation {best.job.title} (q = {best.job.q}) needs {blocks} and "
             f"{format_bytes(best.memory.total)}"
         )
 
@@ -122,7 +122,7 @@ def _times(plan: Plan) -> Iterator[tuple[float, str]]:
     if best.job.orientation != job.orientation and best.fits and better:
         yield (
             best.seconds,
-            f"orientation {best.job.orientation} (q = {best.job.q}) takes "
+            f"orientation {best.job.title} (q = {best.job.q}) takes "
             f"{format_seconds(best.seconds)}; it answers another question, so choose the "
             "orientation by what it means first",
         )

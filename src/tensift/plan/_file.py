@@ -14,10 +14,12 @@ import numpy as np
 from tensift.datasets import (
     check_readable,
     choose_tensor,
+    feature_names,
     open_tensor_file,
     read_tensor,
     sample_axes_of,
 )
+from tensift.labels import Names
 from tensift.plan._samples import StoredSamples
 
 __all__ = ["numbers_of_file", "samples_of_file"]
@@ -50,7 +52,7 @@ def numbers_of_file(
     Returns
     -------
     dict
-        With "shape", "samples" and "dtype".
+        With "shape", "samples" and "dtype", and "names" if the file names its modes.
 
     Examples
     --------
@@ -66,8 +68,8 @@ def numbers_of_file(
     path = Path(path)
     contents = open_tensor_file(path)
     if contents is None:
-        data = read_tensor(path, variable=variable, sample_axis=sample_axis, **table_options).data
-        return {"shape": data.shape[1:], "samples": len(data), "dtype": data.dtype}
+        table = read_tensor(path, variable=variable, sample_axis=sample_axis, **table_options)
+        return _numbers(table.feature_shape, len(table), table.dtype, table.names)
     if table_options:
         raise ValueError(
             f"{path}: {next(iter(table_options))} is for tables in text files; this is "
@@ -82,8 +84,17 @@ def numbers_of_file(
         )
     axes = sample_axes_of(path, contents, stored, sample_axis)
     shape = tuple(size for axis, size in enumerate(stored.shape) if axis not in axes)
+    dims, coords, units = feature_names(path, contents, stored, axes, sample_axis is not None)
+    names = None if dims is None else Names(shape, tuple(dims), coords or {}, units or {})
     samples = math.prod(stored.shape[axis] for axis in axes)
-    return {"shape": shape, "samples": samples, "dtype": stored.dtype}
+    return _numbers(shape, samples, stored.dtype, names)
+
+
+def _numbers(
+    shape: tuple[int, ...], samples: int, dtype: Any, names: Names | None
+) -> dict[str, Any]:
+    found = {"shape": shape, "samples": samples, "dtype": dtype}
+    return found if names is None else {**found, "names": names}
 
 
 def samples_of_file(

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.modes import resolve_mode
 from tensift.algebra import TRANSFORM_NAMES, make_transforms
+from tensift.labels import Names, mode_number
 from tensift.moments import Orientation
 from tensift.plan._units import as_count, as_shape
 from tensift.sources import EvenSubsample
@@ -50,6 +50,13 @@ class Job:
     eta: float | str
     selection: str
     n_features_to_select: float | str
+    names: Names | None = None
+
+    @property
+    def title(self) -> str:
+        """The orientation in words: its number, and its name if it has one."""
+        named = "" if self.names is None else f" ({self.names.name(self.orientation)})"
+        return f"{self.orientation}{named}"
 
     @property
     def q(self) -> int:
@@ -210,11 +217,12 @@ def make_job(
     shape: Sequence[int] | str,
     samples: float,
     *,
-    orientation: int = 0,
+    orientation: int | str = 0,
     basis: str | Sequence[str] = "identity",
     solver: str = "exact",
     dtype: object = "float64",
     grid: int | None = None,
+    names: Names | None = None,
     **settings: Any,
 ) -> Job:
     """Describe a job, and check its numbers.
@@ -225,8 +233,8 @@ def make_job(
         The shape of one sample, such as ``(64, 64)`` or ``"64,64"``.
     samples : int
         The number of samples.
-    orientation : int, default=0
-        The mode along which features predict each other.
+    orientation : int or str, default=0
+        The mode along which features predict each other, by number or by name.
     basis : str or sequence of str, default="identity"
         The basis of all other modes, or one for each: a name, or "matrix".
     solver : {"exact", "paper"}, default="exact"
@@ -235,6 +243,8 @@ def make_job(
         The type of the stored samples.
     grid : int or None, default=None
         The number of pairs of penalties of a path (`tensift.stpca_path`). None for a fit.
+    names : Names, optional
+        The names of the modes; names of another shape are not used.
     **settings
         The parameters ``lam``, ``eta``, ``selection`` and ``n_features_to_select`` of a fit, as
         in `STPCASelector`, with the same defaults.
@@ -251,7 +261,8 @@ def make_job(
     """
     shape = as_shape(shape)
     samples = as_count(samples, "samples", least=2)
-    mode = resolve_mode("orientation", orientation, len(shape))
+    names = names if names is not None and names.shape == shape else None
+    mode = mode_number("orientation", orientation, len(shape), names)
     if solver not in ("paper", "exact"):
         raise ValueError(f"solver must be 'paper' or 'exact'; got {solver!r}")
     try:
@@ -268,6 +279,7 @@ def make_job(
         solver=solver,
         dtype=stored,
         cells=None if grid is None else as_count(grid, "grid"),
+        names=names,
         **_settings(settings),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tensift.labels import Names, unlabelled
 from tensift.plan._job import Job, make_job
 from tensift.plan._layout import Layout
 from tensift.plan._memory import Memory, client_memory, memory_of, passes_of, resident_bytes
@@ -164,10 +165,11 @@ def plan_job(
     samples: float | None = None,
     *,
     data: Any = None,
-    orientation: int = 0,
+    orientation: int | str = 0,
     basis: str | Sequence[str] = "identity",
     solver: str = "exact",
     dtype: object = None,
+    names: Names | None = None,
     grid: int | None = None,
     workers: int = 1,
     cores: int = 1,
@@ -194,12 +196,15 @@ def plan_job(
     samples : int, optional
         The number of samples. By default that of `data`.
     data : array-like, or StoredSamples, optional
-        Samples for the pilot: an array, a memory map, or an HDF5 or Zarr array. A few evenly
-        spaced ones are looked at. By default, or if `shape` is another, they are drawn at random.
+        Samples for the pilot: an array, a memory map, an HDF5 or Zarr array, a dataset, or a
+        DataArray of xarray. A few evenly spaced ones are looked at. By default, or if `shape` is
+        another, they are drawn at random.
     orientation, basis, solver
         As in `STPCASelector`. Give bases by name, and "matrix" for any other.
     dtype : dtype, optional
         The type of the stored samples. By default that of `data`, else float32.
+    names : Names, optional
+        The names of the modes. By default those of `data`.
     grid : int or None, default=None
         The number of pairs of penalties of a path, 25 for the default grid of `stpca_path`. None
         for a fit.
@@ -244,7 +249,8 @@ def plan_job(
     >>> [stage.name for stage in plan.chosen.stages]
     ['read', 'transform', 'moments', 'solve', 'select']
     """
-    stored = _stored(data)
+    labelled = unlabelled(data)
+    stored = _stored(labelled.samples)
     if stored is not None:
         shape = stored.shape if shape is None else shape
         samples = stored.count if samples is None else samples
@@ -261,6 +267,7 @@ def plan_job(
         solver=solver,
         dtype="float32" if dtype is None else dtype,
         grid=grid,
+        names=labelled.names if names is None else names,
         **settings,
     )
     layout = Layout(
@@ -290,7 +297,6 @@ def plan_job(
 def _stored(data: Any) -> StoredSamples | None:
     if data is None or isinstance(data, StoredSamples):
         return data
-    data = getattr(data, "__tensift_samples__", data)  # the samples of a dataset
     if len(getattr(data, "shape", ())) < 2 or not hasattr(data, "dtype"):
         raise ValueError(
             "data must be an array of samples with at least two axes, in memory or on disk; for "

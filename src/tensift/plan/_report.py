@@ -51,7 +51,7 @@ def _job_lines(plan: Plan) -> list[str]:
     return [
         f"job       {what} of {format_amount(job.samples)} samples of {shape}, {job.dtype}: "
         f"{format_bytes(job.stored_bytes)}",
-        f"method    orientation {job.orientation}: {format_amount(job.p)} slices of "
+        f"method    orientation {job.title}: {format_amount(job.p)} slices of "
         f"{format_amount(job.q)} features{kept}; {bases}; {job.solver}{_settings(job)}",
         f"where     {where}; {format_amount(chunks)} chunks of "
         f"{format_amount(layout.chunk_of(job))} samples",
@@ -105,12 +105,14 @@ def _stage_lines(plan: Plan) -> list[str]:
 
 
 def _orientation_lines(plan: Plan) -> list[str]:
-    lines = ["orientation  q features  p slices  Gram tensor    memory  blocks      time  longest"]
+    width = max(10, *(len(each.job.title) for each in plan.orientations))
+    title = f"{'orientation':<{width + 1}}"
+    lines = [f"{title}  q features  p slices  Gram tensor    memory  blocks      time  longest"]
     for each in plan.orientations:
         here = "*" if each.job.orientation == plan.chosen.job.orientation else " "
         passes = str(each.passes)
         lines.append(
-            f"{each.job.orientation:<10}{here}  {format_amount(each.job.q):>10}  "
+            f"{each.job.title:<{width}}{here}  {format_amount(each.job.q):>10}  "
             f"{format_amount(each.job.p):>8}  {format_bytes(each.job.gram_bytes):>11}  "
             f"{format_bytes(each.memory.total):>8}  {passes:>6}  "
             f"{format_seconds(each.seconds):>8}  {each.bottleneck.name}"
@@ -136,6 +138,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     return {
         "job": {
             "shape": list(job.shape),
+            "dims": None if job.names is None else list(map(str, job.names.dims)),
             "samples": job.samples,
             "orientation": job.orientation,
             "basis": list(job.bases),

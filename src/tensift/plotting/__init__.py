@@ -10,7 +10,6 @@ from tensift.plotting._energy import EnergyDisplay
 from tensift.plotting._evaluation import EvaluationDisplay
 from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, SCORE_MAP, require_matplotlib, tidy
 from tensift.plotting._missing import MissingDisplay
-from tensift.plotting._names import ModeNames
 from tensift.plotting._path import PathDisplay
 from tensift.plotting._plan import PlanDisplay
 from tensift.plotting._reconstruction import ReconstructionDisplay
@@ -39,7 +38,6 @@ __all__ = [
     "EnergyDisplay",
     "EvaluationDisplay",
     "MissingDisplay",
-    "ModeNames",
     "PathDisplay",
     "PlanDisplay",
     "ReconstructionCurveDisplay",

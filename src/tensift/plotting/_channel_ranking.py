@@ -100,9 +100,9 @@ class ChannelRankingDisplay:
         estimator : TensorSelector
             A fitted selector of mode features, or of vectors.
         dims : sequence of str, optional
-            The names of the modes of a sample.
+            Other names of the modes of a sample than those of the fitted samples.
         coords : mapping of str to array-like, optional
-            The names along a mode, by the mode's name.
+            Other names along a mode, by the mode's name.
         max_bars : int, default=40
             If there are more channels, draw only the first ones.
         ax : matplotlib Axes, optional

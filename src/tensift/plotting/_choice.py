@@ -124,7 +124,11 @@ def _draw_penalties(ax: Axes, choice: PenaltyChoice) -> None:
 
 
 def _draw_orientations(ax: Axes, choice: OrientationChoice) -> None:
-    names = [f"{mode}, {_name(transform)}" for mode, transform in choice.candidates]
+    of_modes = choice.names
+    names = [
+        f"{mode if of_modes is None else of_modes.name(mode)}, {_name(transform)}"
+        for mode, transform in choice.candidates
+    ]
     colors = [ACCENT if i == choice.chosen else MUTED for i in range(len(names))]
     places = np.arange(len(names))
     ax.barh(places - 0.2, choice.neighbours_kept, 0.38, color=colors)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.comparison import SelectorComparison
+from tensift.labels import Names
 from tensift.plotting._comparison_measures import (
     colour_of,
     draw_agreement,
@@ -18,7 +19,7 @@ from tensift.plotting._comparison_measures import (
     measures_of,
 )
 from tensift.plotting._matplotlib import ACCENT, new_figure
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain, set_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ class ComparisonDisplay:
     >>> from tensift.plotting import ComparisonDisplay
     >>> digits = load_digits()
     >>> found = compare_selectors(digits.data[:100], ["stpca"], 20, n_resamples=3)
-    >>> display = ComparisonDisplay(found, dims=digits.dims).plot(Figure())
+    >>> display = ComparisonDisplay(found).plot(Figure())
     >>> list(display.measure_axes_)[:3]
     ['neighbours_kept', 'neighbour_agreement', 'reconstruction_error']
     """
@@ -79,8 +80,7 @@ class ComparisonDisplay:
     ) -> None:
         self.comparison = comparison
         self.title = title
-        self.dims = dims
-        self.coords = coords
+        self.names = names_for(comparison.feature_shape, comparison.names, dims, coords)
 
     def plot(self, figure: Figure | None = None) -> ComparisonDisplay:
         """Draw all parts.
@@ -95,7 +95,7 @@ class ComparisonDisplay:
         ComparisonDisplay
         """
         found = self.comparison
-        names = ModeNames(found.feature_shape, self.dims, self.coords)
+        names = self.names
         self.figure_ = figure = new_figure(figure)
         figure.set_layout_engine("constrained")
         n_methods = len(found.methods)
@@ -171,14 +171,14 @@ def _image_modes(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def _draw_maps(
-    place: SubFigure, found: SelectorComparison, names: ModeNames, n_columns: int
+    place: SubFigure, found: SelectorComparison, names: Names, n_columns: int
 ) -> list[Axes]:
     """The score map of every method, the kept features coloured."""
     n_rows = math.ceil(len(found.scores) / n_columns)
     axes: list[Axes] = list(place.subplots(n_rows, n_columns, squeeze=False).ravel())
     vertical, horizontal = _image_modes(found.feature_shape)
     others = tuple(m for m in range(len(found.feature_shape)) if m not in (vertical, horizontal))
-    across = plain(", ".join(names.title(mode) for mode in others))
+    across = plain(", ".join(names.name(mode) for mode in others))
     largest = f", the largest over {across}" if others else ""
     place.suptitle(_heading(place, found, f"Scores{largest}, each on a scale"), x=0.01, **_TITLE)
     for ax, (method, scores) in zip(axes, found.scores.items(), strict=False):
@@ -207,7 +207,7 @@ def _draw_map(ax: Axes, scores: NDArray, kept: NDArray[np.bool_]) -> None:
     ax.imshow(orange, cmap=ListedColormap([ACCENT]), alpha=0.8, **common)
 
 
-def _draw_strip(place: SubFigure, found: SelectorComparison, names: ModeNames) -> Axes:
+def _draw_strip(place: SubFigure, found: SelectorComparison, names: Names) -> Axes:
     """One line per method, with the kept features coloured."""
     ax: Axes = place.subplots()
     mode = found.feature_mode or 0
@@ -220,7 +220,7 @@ def _draw_strip(place: SubFigure, found: SelectorComparison, names: ModeNames) -
             kept[row, found.features[method]] = True
     _draw_map(ax, np.nan_to_num(scores), kept)
     ax.set_aspect("auto")
-    names.set_ticks(ax.xaxis, mode, most=20)
+    set_ticks(ax.xaxis, names, mode, most=20)
     if any(len(names.label(mode, index)) > 3 for index in range(min(found.n_features, 40))):
         ax.tick_params(axis="x", rotation=45)
     ax.set_yticks(range(len(found.methods)), [plain(method) for method in found.methods])

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift.labels import Names
+from tensift.plotting._fitted import plain_samples
 from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent
 from tensift.plotting._matplotlib import BLUE, MUTED, PALETTE, SCORE_MAP, new_axes, tidy
 from tensift.plotting._montage import Montage
-from tensift.plotting._names import ModeNames, in_legend, plain
+from tensift.plotting._names import in_legend, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,9 +61,9 @@ class ComponentMapDisplay:
     >>> from tensift.datasets import load_digits
     >>> from tensift.plotting import ComponentMapDisplay
     >>> digits = load_digits()
-    >>> pca = TensorPCA(2, basis="dct").fit(digits.data)
+    >>> pca = TensorPCA(2, basis="dct").fit(digits)
     >>> display = ComponentMapDisplay.from_estimator(
-    ...     pca, digits.data, labels=digits.labels, dims=digits.dims, ax=Figure().subplots()
+    ...     pca, digits, labels=digits.labels, ax=Figure().subplots()
     ... )
     >>> display.ax_.get_xlabel()
     'coordinate 0: column (dct) 4, no. 0 (8.3 %)'
@@ -118,9 +120,9 @@ class ComponentMapDisplay:
         thumbnails : int, default=0
             Draw up to this many samples of two or more modes as small pictures, far apart.
         dims : sequence of str, optional
-            The names of the modes of a sample.
+            Other names of the modes of a sample than those of the fitted samples.
         coords : mapping of str to array-like, optional
-            The names along a mode, by the mode's name.
+            Other names along a mode, by the mode's name.
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
 
@@ -132,6 +134,7 @@ class ComponentMapDisplay:
         shown = fitted.check_coordinates(coordinates)
         if len(shown) != 2:
             raise ValueError(f"coordinates must be two numbers, got {len(shown)}")
+        X = plain_samples(estimator, X)
         points = np.asarray(estimator.transform(X))[:, shown]
         samples = None
         if thumbnails:
@@ -223,7 +226,7 @@ class ComponentMapDisplay:
         from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
         values = np.abs(samples) if np.iscomplexobj(samples) else samples
-        montage = Montage.choose(ModeNames(samples.shape[1:]))
+        montage = Montage.choose(Names(samples.shape[1:]))
         first = montage.thumbnail(values[0])
         zoom = _THUMBNAIL / max(first.shape)
         width, height = zoom * first.shape[1] + 4, zoom * first.shape[0] + 4

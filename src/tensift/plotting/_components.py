@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tensift.labels import Names
 from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent
 from tensift.plotting._matplotlib import new_figure
 from tensift.plotting._montage import DIFFERENCES, Montage
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,6 +45,9 @@ class ComponentsDisplay:
     common_scale : bool, default=False
         Whether a colour or a height means the same value in all patterns. If not, every pattern
         is scaled to its own largest value.
+    names : Names, optional
+        The names of the modes, with coordinates and units, as fitted estimators keep them
+        (``names_``).
     dims : sequence of str, optional
         The names of the modes.
     coords : mapping of str to array-like, optional
@@ -63,9 +67,9 @@ class ComponentsDisplay:
     >>> from tensift.datasets import load_digits
     >>> from tensift.plotting import ComponentsDisplay
     >>> digits = load_digits()
-    >>> pca = TensorPCA(12, truncation="global", basis="dct").fit(digits.data)
+    >>> pca = TensorPCA(12, truncation="global", basis="dct").fit(digits)
     >>> display = ComponentsDisplay.from_estimator(
-    ...     pca, coordinates=[0, 1], dims=digits.dims, figure=Figure()
+    ...     pca, coordinates=[0, 1], figure=Figure()
     ... )
     >>> print(display.axes_[0].get_title())
     column (dct) 4, no. 0
@@ -78,6 +82,7 @@ class ComponentsDisplay:
         *,
         titles: Sequence[str] | None = None,
         common_scale: bool = False,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
@@ -94,8 +99,7 @@ class ComponentsDisplay:
                 f"titles has {len(self.titles)} entries for {len(self.components)} components"
             )
         self.common_scale = common_scale
-        self.dims = dims
-        self.coords = coords
+        self.names = names_for(self.components.shape[1:], names, dims, coords)
 
     @classmethod
     def from_estimator(
@@ -147,8 +151,7 @@ class ComponentsDisplay:
                 f"{fitted.describe(k)}\n{in_percent(fitted.shares[k])} of energy" for k in shown
             ],
             common_scale=common_scale,
-            dims=dims,
-            coords=coords,
+            names=fitted.names,
         ).plot(figure)
 
     def plot(self, figure: Figure | None = None) -> ComponentsDisplay:
@@ -164,7 +167,7 @@ class ComponentsDisplay:
         ComponentsDisplay
         """
         self.figure_ = figure = new_figure(figure)
-        montage = Montage.choose(ModeNames(self.components.shape[1:], self.dims, self.coords))
+        montage = Montage.choose(self.names)
         figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         count = len(self.components)
         rows = math.ceil(count / _MOST_IN_A_ROW)

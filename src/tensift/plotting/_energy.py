@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift.labels import Names
 from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent
 from tensift.plotting._matplotlib import ACCENT, BLUE, SCORE_MAP, new_axes, subdivide, tidy
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain, set_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +45,9 @@ class EnergyDisplay:
         How many components are kept in each slice; needed with ``energy``.
     sparsity : array-like of shape (k,), optional
         The share of zeros in the encoder of each kept component.
+    names : Names, optional
+        The names of the modes, with coordinates and units, as fitted estimators keep them
+        (``names_``).
     dims : sequence of str, optional
         The names of the modes across which slices are counted.
     coords : mapping of str to array-like, optional
@@ -79,6 +83,7 @@ class EnergyDisplay:
         energy: ArrayLike | None = None,
         ranks: ArrayLike | None = None,
         sparsity: ArrayLike | None = None,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
@@ -86,8 +91,7 @@ class EnergyDisplay:
         self.energy = None if energy is None else np.asarray(energy, dtype=float)
         self.ranks = None if ranks is None else np.asarray(ranks)
         self.sparsity = None if sparsity is None else np.asarray(sparsity, dtype=float)
-        self.dims = dims
-        self.coords = coords
+        self._given = names, dims, coords
         if (self.energy is None) != (self.ranks is None):
             raise ValueError("give both energy and ranks, or neither")
         if (
@@ -124,7 +128,7 @@ class EnergyDisplay:
         estimator : TensorPCA or SparseTensorPCA
             A fitted decomposition.
         dims : sequence of str, optional
-            The names of the modes of a sample.
+            Other names of the modes of a sample than those of the fitted samples.
         coords : mapping of str to array-like, optional
             The names along a mode, by the mode's name. They name slices where no transform acts
             along the mode.
@@ -142,8 +146,7 @@ class EnergyDisplay:
             energy=getattr(estimator, "energy_", None),
             ranks=getattr(estimator, "ranks_", None),
             sparsity=_sparsity_of_components(estimator, fitted),
-            dims=None if names is None else names.dims,
-            coords=None if names is None else names.coords,
+            names=names,
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> EnergyDisplay:
@@ -242,9 +245,9 @@ class EnergyDisplay:
     def _name_slices(self, shape: tuple[int, ...]) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-        names = ModeNames(shape, self.dims, self.coords)
+        names = names_for(shape, *self._given)
         if len(shape) == 1:
-            names.set_ticks(self.ax_.yaxis, 0)
+            set_ticks(self.ax_.yaxis, names, 0)
             return
 
         def name(position: float, _: Any = None) -> str:

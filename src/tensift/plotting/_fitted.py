@@ -11,10 +11,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tensift._utils.namespace import to_numpy
-from tensift.plotting._names import ModeNames
+from tensift.labels import Names
+from tensift.moments import TensorEstimator
 from tensift.selection import TensorSelector, held_constraints
+from tensift.sources import in_memory
 
-__all__ = ["FittedSelection"]
+__all__ = ["FittedSelection", "plain_samples"]
+
+
+def plain_samples(estimator: TensorEstimator, X: Any) -> Any:
+    """Return samples without names, with their modes in the order of the fit."""
+    return in_memory(estimator._unlabelled(X, fitted=True).samples)
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,8 @@ class FittedSelection:
     scores: NDArray[np.float64]
     support: NDArray[np.bool_]
     feature_mode: int | None
-    names: ModeNames
-    feature_names: ModeNames
+    names: Names
+    feature_names: Names
     included: NDArray[np.bool_]
     excluded: NDArray[np.bool_]
 
@@ -43,10 +50,8 @@ class FittedSelection:
     ) -> FittedSelection:
         """Read a fitted selector; arrays on a device are copied to the host."""
         check_is_fitted(estimator)
-        names = ModeNames(estimator.feature_shape_, dims, coords)
-        mode = estimator.feature_mode
-        if mode is not None:
-            mode = int(mode) % len(names.shape)
+        names = estimator._names_to_show().with_given(dims, coords)
+        mode = estimator._fitted_mode()
         held = held_constraints(estimator)
         included, excluded = np.zeros((2, *estimator.scores_.shape), dtype=bool)
         if held is not None:

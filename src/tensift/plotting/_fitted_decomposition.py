@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tensift.plotting._names import ModeNames
+from tensift.labels import Names
 
 __all__ = ["FittedDecomposition", "in_percent", "take_samples"]
 
@@ -25,8 +25,8 @@ class FittedDecomposition:
     them.
     """
 
-    names: ModeNames
-    slice_names: ModeNames | None
+    names: Names
+    slice_names: Names | None
     shares: NDArray[np.float64]
     slices: NDArray[np.intp]
     numbers: NDArray[np.intp]
@@ -45,7 +45,7 @@ class FittedDecomposition:
                 "estimator must be a TensorPCA or a SparseTensorPCA, got "
                 f"{type(estimator).__name__}"
             )
-        names = ModeNames(estimator.feature_shape_, dims, coords)
+        names = estimator._names_to_show().with_given(dims, coords)
         return cls(
             names,
             _slice_names(names, estimator.orientation_, estimator.get_params(deep=False)),
@@ -105,7 +105,7 @@ def _refuse_single(argument: str, given: Any) -> None:
         )
 
 
-def _slice_names(names: ModeNames, mode: int, parameters: Mapping[str, Any]) -> ModeNames | None:
+def _slice_names(names: Names, mode: int, parameters: Mapping[str, Any]) -> Names | None:
     """The names of the modes across which slices are counted, and their transforms."""
     others = [other for other in range(len(names.shape)) if other != mode]
     if not others:
@@ -114,13 +114,17 @@ def _slice_names(names: ModeNames, mode: int, parameters: Mapping[str, Any]) -> 
     if not isinstance(specs, list | tuple):
         specs = [specs] * len(others)
     kept = names.only(others)
-    dims, coords = [], {}
+    dims: list[Hashable] = []
+    coords: dict[Hashable, Any] = {}
+    units: dict[Hashable, str] = {}
     for place, spec in enumerate(specs):
-        title = kept.title(place)
+        dim = kept.dims[place]
         if isinstance(spec, str) and spec == "identity":
-            dims.append(title)
-            if title in kept.coords:
-                coords[title] = kept.coords[title]
+            dims.append(dim)
+            if dim in kept.coords:
+                coords[dim] = kept.coords[dim]
+            if dim in kept.units:
+                units[dim] = kept.units[dim]
         else:
-            dims.append(f"{title} ({spec if isinstance(spec, str) else 'transformed'})")
-    return ModeNames(kept.shape, dims, coords)
+            dims.append(f"{dim} ({spec if isinstance(spec, str) else 'transformed'})")
+    return Names(kept.shape, tuple(dims), coords, units)

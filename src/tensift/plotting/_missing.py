@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from tensift.labels import unlabelled
+from tensift.labels import Names, unlabelled
 from tensift.plotting._matplotlib import BLUE, new_axes, subdivide, tidy
 from tensift.plotting._score_map import ScoreMapDisplay
 
@@ -30,6 +30,8 @@ class MissingDisplay:
         For every element, the share of the samples that lack it.
     samples : array-like of shape (n,), optional
         For every sample, the share of its elements that are missing.
+    names : tensift.labels.Names, optional
+        The names of the modes; then leave out `dims` and `coords`.
     dims : sequence of str, optional
         The names of the modes.
     coords : mapping of str to array-like, optional
@@ -61,11 +63,13 @@ class MissingDisplay:
         elements: ArrayLike,
         samples: ArrayLike | None = None,
         *,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
         self.elements = np.asarray(elements, dtype=float)
         self.samples = None if samples is None else np.asarray(samples, dtype=float)
+        self.names = names
         self.dims = dims
         self.coords = coords
 
@@ -131,9 +135,10 @@ class MissingDisplay:
                 "missing='allow'"
             )
         found, names = estimator.missing_, estimator.names_
-        if dims is None and names is not None:
-            dims, coords = [str(dim) for dim in names.dims], None
-        return cls(1 - found.observed / found.n_samples, dims=dims, coords=coords).plot(ax)
+        shares = 1 - found.observed / found.n_samples
+        if dims is None and coords is None:
+            return cls(shares, names=names).plot(ax)
+        return cls(shares, dims=dims, coords=coords).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> MissingDisplay:
         """Draw the shares.
@@ -156,7 +161,11 @@ class MissingDisplay:
             self.samples_ax_.set(xlabel="sample", ylabel="share missing", ylim=(0, 1.02))
             tidy(self.samples_ax_)
         drawn = ScoreMapDisplay(
-            self.elements, dims=self.dims, coords=self.coords, quantity="share missing"
+            self.elements,
+            names=self.names,
+            dims=self.dims,
+            coords=self.coords,
+            quantity="share missing",
         ).plot(ax)
         self.ax_ = drawn.ax_
         return self

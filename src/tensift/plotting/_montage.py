@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift.labels import Names
 from tensift.plotting._matplotlib import BLUE, MUTED, tidy
-from tensift.plotting._names import ModeNames
+from tensift.plotting._names import set_ticks
 from tensift.plotting._panels import Panels
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ class Montage:
     those before it go down. The tiles of a single other mode fill a square.
     """
 
-    names: ModeNames
+    names: Names
     image_modes: tuple[int, ...]
     grid: tuple[int, int]
     square_cells: bool
 
     @classmethod
-    def choose(cls, names: ModeNames) -> Montage:
+    def choose(cls, names: Names) -> Montage:
         """Arrange samples of the shape that `names` has."""
         shape = names.shape
         if len(shape) == 1:
@@ -69,13 +70,13 @@ class Montage:
     @property
     def caption(self) -> str:
         """Which mode goes where, in words."""
-        titles = [self.names.title(mode) for mode in self.image_modes]
         if self.is_trace:
-            return f"{titles[0]} →"
-        words = f"{titles[0]} ↓  {titles[1]} →"
+            return f"{self.names.title(0)} →"
+        down, right = (self.names.name(mode) for mode in self.image_modes)
+        words = f"{down} ↓  {right} →"
         tiled = [mode for mode in range(len(self.names.shape)) if mode not in self.image_modes]
         if tiled:
-            words += f"  tiles: {', '.join(self.names.title(mode) for mode in tiled)}"
+            words += f"  tiles: {', '.join(self.names.name(mode) for mode in tiled)}"
         return words
 
     def image(self, sample: NDArray) -> NDArray:
@@ -111,7 +112,7 @@ class Montage:
                 ax.axhline(0, color=MUTED, linewidth=0.8, zorder=0)
             margin = 0.05 * (high - low)
             ax.set(xlim=(0, max(sample.size - 1, 1)), ylim=(low - margin, high + margin))
-            self.names.set_ticks(ax.xaxis, 0, most=3)
+            set_ticks(ax.xaxis, self.names, 0, most=3)
             ax.set_xlabel("")
             tidy(ax)
             return line

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift.labels import Names
 from tensift.plotting._matplotlib import subdivide
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import plain, set_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,13 +28,13 @@ class Panels:
     many images, those with the highest values are shown, in the order of their indices.
     """
 
-    names: ModeNames
+    names: Names
     image_modes: tuple[int, int]
     shown: list[tuple[int, ...]]
     n_images: int
 
     @classmethod
-    def choose(cls, values: NDArray, names: ModeNames) -> Panels:
+    def choose(cls, values: NDArray, names: Names) -> Panels:
         """Arrange an array of two or more modes."""
         longest = np.argsort([-size for size in values.shape], kind="stable")[:2]
         first, second = sorted(int(mode) for mode in longest)
@@ -54,8 +55,8 @@ class Panels:
         vertical, horizontal = self.image_modes
         other_modes = [m for m in range(len(self.names.shape)) if m not in self.image_modes]
         for place, (panel, index) in enumerate(zip(axes, self.shown, strict=True)):
-            self.names.set_ticks(panel.xaxis, horizontal, most=8 if len(axes) == 1 else 4)
-            self.names.set_ticks(panel.yaxis, vertical, most=8 if len(axes) == 1 else 4)
+            set_ticks(panel.xaxis, self.names, horizontal, most=8 if len(axes) == 1 else 4)
+            set_ticks(panel.yaxis, self.names, vertical, most=8 if len(axes) == 1 else 4)
             if place:
                 panel.set_ylabel("")
                 panel.tick_params(labelleft=False)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift.labels import Names
 from tensift.plotting._matplotlib import BLUE, MUTED, SCORE_MAP, new_figure, tidy
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain, set_ticks
 from tensift.plotting._panels import Panels
 from tensift.stpca import SelectionPath
 
@@ -37,9 +38,9 @@ class PathDisplay:
         Whether a colour or a height means the same score in all cells. If not, every cell is
         scaled to its own highest score.
     dims : sequence of str, optional
-        The names of the modes of a score map.
+        Other names of the modes of a score map than those of `path`.
     coords : mapping of str to array-like, optional
-        The names along a mode, by the mode's name.
+        Other names along a mode, by the mode's name.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class PathDisplay:
         """
         self.figure_ = figure = new_figure(figure)
         path = self.path.to_numpy()
-        names = ModeNames(path.spread.shape, self.dims, self.coords)
+        names = names_for(path.spread.shape, path.names, self.dims, self.coords)
         lams, etas = np.argsort(path.lams), np.argsort(path.etas)
         scores = path.scores[np.ix_(lams, etas)]
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.06)
@@ -142,7 +143,7 @@ class PathDisplay:
         """The score at the upper end of a cell's scale."""
         return float(scores.max() if self.common_scale else cell.max()) or 1.0
 
-    def _draw_lines(self, scores: NDArray, names: ModeNames) -> None:
+    def _draw_lines(self, scores: NDArray, names: Names) -> None:
         positions = np.arange(scores.shape[2])
         for index in np.ndindex(*scores.shape[:2]):
             axes, cell = self.axes_[index], scores[index]
@@ -155,7 +156,7 @@ class PathDisplay:
             axes.tick_params(axis="y", labelleft=False, length=0)
             tidy(axes)
         corner = self.axes_[-1, 0]
-        names.set_ticks(corner.xaxis, 0, most=3)
+        set_ticks(corner.xaxis, names, 0, most=3)
         top = f"{self._top(scores, scores):.2g}" if self.common_scale else "its highest score"
         self.figure_.suptitle(f"score, from 0 to {top} in each cell", fontsize="medium")
 
@@ -184,10 +185,10 @@ class PathDisplay:
                 axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5))
                 axes.set_aspect(panels.aspect)
                 _say_zero(axes)
-        vertical, horizontal = (plain(panels.names.title(mode)) for mode in panels.image_modes)
+        vertical, horizontal = (plain(panels.names.name(mode)) for mode in panels.image_modes)
         self.axes_[-1, 0].set_xlabel(f"{vertical} ↓  {horizontal} →", fontsize="small", color="0.4")
         if drawn is not None:
-            self._add_colorbar(drawn, [plain(panels.names.title(mode - 2)) for mode in others])
+            self._add_colorbar(drawn, [plain(panels.names.name(mode - 2)) for mode in others])
 
     def _add_colorbar(self, drawn: Any, others: list[str]) -> None:
         label = "score" if self.common_scale else "score, of each cell's highest"

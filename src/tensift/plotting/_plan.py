@@ -156,7 +156,8 @@ class PlanDisplay:
 
 
 def _mode(each: Estimate) -> str:
-    return f"{each.job.orientation} (q = {each.job.q})"
+    name = "" if each.job.names is None else f"{each.job.names.name(each.job.orientation)}, "
+    return f"{each.job.orientation} ({name}q = {each.job.q})"
 
 
 def _stages(each: Estimate) -> dict[str, float]:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.namespace import to_numpy
-from tensift.plotting._fitted import FittedSelection
+from tensift.labels import Names
+from tensift.plotting._fitted import FittedSelection, plain_samples
 from tensift.plotting._fitted_decomposition import FittedDecomposition, in_percent, take_samples
 from tensift.plotting._matplotlib import ACCENT, new_figure
 from tensift.plotting._montage import DIFFERENCES, Montage
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain
 from tensift.plotting._reconstruction_lines import Lines
 from tensift.selection import TensorSelector
 
@@ -55,6 +56,9 @@ class ReconstructionDisplay:
         The elements that were kept.
     feature_mode : int, optional
         The mode whose indices are features, which are lines if there is one other mode.
+    names : Names, optional
+        The names of the modes, with coordinates and units, as fitted estimators keep them
+        (``names_``).
     dims : sequence of str, optional
         The names of the modes.
     coords : mapping of str to array-like, optional
@@ -100,6 +104,7 @@ class ReconstructionDisplay:
         deviations: ArrayLike | None = None,
         support: ArrayLike | None = None,
         feature_mode: int | None = None,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
@@ -140,8 +145,7 @@ class ReconstructionDisplay:
                 f"{self.samples.shape[1:]}; they must be the same"
             )
         self.feature_mode = feature_mode
-        self.dims = dims
-        self.coords = coords
+        self.names = names_for(self.samples.shape[1:], names, dims, coords)
         self.errors_ = _errors(self.samples, self.reconstructions, self.mean)
 
     @classmethod
@@ -174,13 +178,16 @@ class ReconstructionDisplay:
         -------
         ReconstructionDisplay
         """
-        X = to_numpy(getattr(X, "__tensift_samples__", X))
+        of_selector = isinstance(estimator, TensorSelector)
+        fitted = (FittedSelection if of_selector else FittedDecomposition).of(
+            estimator, dims, coords
+        )
+        rows: Any = to_numpy(plain_samples(estimator, X))
         if samples is None:
-            samples = range(min(_FIRST, len(X)))  # type: ignore[arg-type]
-        if isinstance(estimator, TensorSelector):
-            return cls._of_selector(estimator, X, samples, dims, coords).plot(figure)
-        fitted = FittedDecomposition.of(estimator, dims, coords)
-        chosen = take_samples(X, samples)
+            samples = range(min(_FIRST, len(rows)))
+        if isinstance(fitted, FittedSelection):
+            return cls._of_selector(estimator, fitted, rows, samples).plot(figure)
+        chosen = take_samples(rows, samples)
         coordinates = np.asarray(estimator.transform(chosen))
         restored = np.asarray(estimator.inverse_transform(coordinates))
         shape = (len(chosen), *fitted.names.shape)
@@ -189,20 +196,17 @@ class ReconstructionDisplay:
             restored.reshape(shape),
             mean=np.asarray(estimator.mean_).reshape(fitted.names.shape),
             titles=[f"sample {number}" for number in samples],
-            dims=dims,
-            coords=coords,
+            names=fitted.names,
         ).plot(figure)
 
     @classmethod
     def _of_selector(
         cls,
         estimator: TensorSelector,
+        fitted: FittedSelection,
         X: Any,
         samples: Sequence[int],
-        dims: Sequence[str] | None,
-        coords: Mapping[str, Any] | None,
     ) -> ReconstructionDisplay:
-        fitted = FittedSelection.of(estimator, dims, coords)
         on_host = _returning_arrays(estimator.to_numpy())
         chosen = take_samples(X, samples)
         restored, deviations = on_host.reconstruct(on_host.transform(chosen), return_std=True)
@@ -220,8 +224,7 @@ class ReconstructionDisplay:
             deviations=deviations.reshape(shape),
             support=support,
             feature_mode=fitted.feature_mode,
-            dims=dims,
-            coords=coords,
+            names=fitted.names,
         )
 
     def plot(self, figure: Figure | None = None) -> ReconstructionDisplay:
@@ -237,7 +240,7 @@ class ReconstructionDisplay:
         ReconstructionDisplay
         """
         self.figure_ = figure = new_figure(figure)
-        names = ModeNames(self.samples.shape[1:], self.dims, self.coords)
+        names = self.names
         figure.set_layout_engine("constrained", w_pad=0.05, h_pad=0.05)
         if self.deviations is not None and Lines.fit(names, self.feature_mode):
             lines = Lines(names, self.feature_mode, self.support)

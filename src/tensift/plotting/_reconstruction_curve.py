@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tensift.labels import Names
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import ACCENT, SCORE_MAP, new_figure, tidy
 from tensift.plotting._montage import Montage
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain
 from tensift.selection import ReconstructionCurve, TensorSelector
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class ReconstructionCurveDisplay:
     ----------
     curve : ReconstructionCurve
         What `TensorSelector.reconstruction_curve` returns.
+    names : Names, optional
+        The names of the modes, with coordinates and units, as fitted estimators keep them
+        (``names_``).
     dims : sequence of str, optional
         The names of the modes of a sample.
     coords : mapping of str to array-like, optional
@@ -59,6 +63,7 @@ class ReconstructionCurveDisplay:
         self,
         curve: ReconstructionCurve,
         *,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
@@ -68,8 +73,7 @@ class ReconstructionCurveDisplay:
                 f"{type(curve).__name__}"
             )
         self.curve = curve
-        self.dims = dims
-        self.coords = coords
+        self.names = names_for(curve.element_errors.shape[1:], names, dims, coords)
 
     @classmethod
     def from_estimator(
@@ -93,9 +97,9 @@ class ReconstructionCurveDisplay:
         counts : sequence of int, optional
             The numbers of features; by default 1, 2, 4, ... and the number that is kept.
         dims : sequence of str, optional
-            The names of the modes of a sample.
+            Other names of the modes of a sample than those of the fitted samples.
         coords : mapping of str to array-like, optional
-            The names along a mode, by the mode's name.
+            Other names along a mode, by the mode's name.
         figure : matplotlib Figure, optional
             An empty figure to draw in, which gets the size it needs; by default a new one.
 
@@ -105,7 +109,7 @@ class ReconstructionCurveDisplay:
         """
         names = FittedSelection.of(estimator, dims, coords).names
         curve = estimator.reconstruction_curve(X, counts)
-        return cls(curve, dims=names.dims, coords=names.coords).plot(figure)
+        return cls(curve, names=names).plot(figure)
 
     def plot(self, figure: Figure | None = None) -> ReconstructionCurveDisplay:
         """Draw the curve and the map.
@@ -150,7 +154,7 @@ class ReconstructionCurveDisplay:
     def _draw_map(self) -> None:
         ax, curve = self.axes_[1], self.curve
         left = np.sqrt(curve.element_errors[-1])
-        montage = Montage.choose(ModeNames(left.shape, self.dims, self.coords))
+        montage = Montage.choose(self.names)
         high = float(left.max()) or 1.0
         drawn = montage.draw(ax, left, 0.0, high, SCORE_MAP)
         noun = "feature" if curve.counts[-1] == 1 else "features"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift.labels import Names
 from tensift.plotting._matplotlib import ACCENT, BLUE, tidy
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import plain, set_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,12 +32,12 @@ class Lines:
     If a mode has more indices than fit, those are shown that are estimated worst.
     """
 
-    names: ModeNames
+    names: Names
     feature_mode: int | None
     support: NDArray[np.bool_] | None
 
     @staticmethod
-    def fit(names: ModeNames, feature_mode: int | None) -> bool:
+    def fit(names: Names, feature_mode: int | None) -> bool:
         """Whether samples of this kind are lines."""
         n_modes = len(names.shape)
         return n_modes == 1 or (n_modes == 2 and feature_mode is not None)
@@ -64,7 +65,7 @@ class Lines:
             self._draw_sample(ax, shown, kept, *lines)
             ax.set_title(label.replace("\n", ", "), fontsize="small", loc="left")
             tidy(ax)
-        self.names.set_ticks(axes[-1, 0].xaxis, along)
+        set_ticks(axes[-1, 0].xaxis, self.names, along)
         figure.legend(
             handles=self._legend(),
             loc="outside upper center",

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tensift.labels import Names
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, SCORE_MAP, new_figure, tidy
 from tensift.plotting._montage import Montage
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain, set_ticks
 from tensift.selection import Replacements, TensorSelector
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class ReplacementDisplay:
         The shape of all features: that of a sample, or ``(d_k,)`` for mode features.
     most : int, default=20
         The largest number of features in the list.
+    names : Names, optional
+        The names of the modes, with coordinates and units, as fitted estimators keep them
+        (``names_``).
     dims : sequence of str, optional
         The names of the modes of the features.
     coords : mapping of str to array-like, optional
@@ -68,6 +72,7 @@ class ReplacementDisplay:
         shape: Sequence[int],
         *,
         most: int = _MOST,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
@@ -87,8 +92,7 @@ class ReplacementDisplay:
                 "is kept; give the shape of all features"
             )
         self.most = most
-        self.dims = dims
-        self.coords = coords
+        self.names = names_for(self.shape, names, dims, coords)
 
     @classmethod
     def from_estimator(
@@ -109,9 +113,9 @@ class ReplacementDisplay:
         most : int, default=20
             The largest number of features in the list.
         dims : sequence of str, optional
-            The names of the modes of a sample.
+            Other names of the modes of a sample than those of the fitted samples.
         coords : mapping of str to array-like, optional
-            The names along a mode, by the mode's name.
+            Other names along a mode, by the mode's name.
         figure : matplotlib Figure, optional
             An empty figure to draw in, which gets the size it needs; by default a new one.
 
@@ -121,7 +125,7 @@ class ReplacementDisplay:
         """
         names = FittedSelection.of(estimator, dims, coords).feature_names
         found = estimator.replacements()
-        return cls(found, names.shape, most=most, dims=names.dims, coords=names.coords).plot(figure)
+        return cls(found, names.shape, most=most, names=names).plot(figure)
 
     def plot(self, figure: Figure | None = None) -> ReplacementDisplay:
         """Draw the map and the list.
@@ -136,7 +140,7 @@ class ReplacementDisplay:
         ReplacementDisplay
         """
         self.figure_ = figure = new_figure(figure)
-        names = ModeNames(self.shape, self.dims, self.coords)
+        names = self.names
         figure.set_layout_engine("constrained")
         listed = min(len(self.replacements), self.most)
         figure.set_size_inches(9.0, max(3.2, 0.9 + 0.24 * listed))
@@ -151,7 +155,7 @@ class ReplacementDisplay:
     def _label(self) -> str:
         return f"{self.replacements.measure} lost (%)"
 
-    def _draw_map(self, ax: Axes, names: ModeNames) -> None:
+    def _draw_map(self, ax: Axes, names: Names) -> None:
         montage = Montage.choose(names)
         kept = np.full(self.shape, np.nan)
         kept.flat[self.replacements.feature] = 100 * self.replacements.lost
@@ -177,12 +181,12 @@ class ReplacementDisplay:
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=0)
 
-    def _draw_row(self, ax: Axes, names: ModeNames) -> None:
+    def _draw_row(self, ax: Axes, names: Names) -> None:
         lost = 100 * self.replacements.lost
         ax.bar(self.replacements.feature, lost, width=0.9, color=ACCENT)
         ax.axhline(0, color=MUTED, linewidth=0.8)
         ax.set_xlim(-0.7, self.shape[0] - 0.3)
-        names.set_ticks(ax.xaxis, 0)
+        set_ticks(ax.xaxis, names, 0)
         ax.set_ylabel(self._label())
         tidy(ax)
 
@@ -192,7 +196,7 @@ class ReplacementDisplay:
         high = float(lost.max(initial=0.0))
         return low, high if high > low else low + 1.0
 
-    def _draw_list(self, ax: Axes, names: ModeNames, listed: int) -> None:
+    def _draw_list(self, ax: Axes, names: Names, listed: int) -> None:
         found = self.replacements
         order = np.argsort(-np.nan_to_num(found.lost), kind="stable")[:listed]
         places = np.arange(listed)
@@ -216,14 +220,14 @@ class ReplacementDisplay:
         tidy(ax)
         ax.tick_params(axis="y", length=0)
 
-    def _name(self, names: ModeNames, place: int) -> str:
+    def _name(self, names: Names, place: int) -> str:
         one = self.replacements[place]
         words = [self._short(names, one.feature)]
         if one.substitute >= 0:
             words.append(self._short(names, one.substitute))
         return plain(" → ".join(words))
 
-    def _short(self, names: ModeNames, feature: int) -> str:
+    def _short(self, names: Names, feature: int) -> str:
         index = np.unravel_index(feature, self.shape)
         words = [names.label(mode, int(at)) for mode, at in enumerate(index)]
         return words[0] if len(words) == 1 else f"({', '.join(words)})"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tensift.labels import Names
 from tensift.plotting._fitted import FittedSelection
 from tensift.plotting._limit_marks import mark_image, mark_vector
 from tensift.plotting._matplotlib import BLUE, SCORE_MAP, new_axes, tidy
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain, set_ticks
 from tensift.plotting._panels import Panels, figure_size
 from tensift.selection import TensorSelector
 
@@ -33,6 +34,9 @@ class ScoreMapDisplay:
     ----------
     scores : array-like of shape (d_1, ..., d_m)
         One score for every feature.
+    names : Names, optional
+        The names of the modes, with coordinates and units, as fitted estimators keep them
+        (``names_``).
     dims : sequence of str, optional
         The names of the modes.
     coords : mapping of str to array-like, optional
@@ -56,9 +60,8 @@ class ScoreMapDisplay:
     >>> from tensift.datasets import load_digits
     >>> from tensift.plotting import ScoreMapDisplay
     >>> digits = load_digits()
-    >>> selector = STPCASelector(n_features_to_select=20).fit(digits.data)
-    >>> display = ScoreMapDisplay.from_estimator(
-    ...     selector, dims=digits.dims, ax=Figure().subplots())
+    >>> selector = STPCASelector(n_features_to_select=20).fit(digits)
+    >>> display = ScoreMapDisplay.from_estimator(selector, ax=Figure().subplots())
     >>> display.ax_.get_xlabel()
     'column'
     """
@@ -67,6 +70,7 @@ class ScoreMapDisplay:
         self,
         scores: ArrayLike,
         *,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
         quantity: str = "score",
@@ -74,8 +78,7 @@ class ScoreMapDisplay:
         excluded: ArrayLike | None = None,
     ) -> None:
         self.scores = np.asarray(scores)
-        self.dims = dims
-        self.coords = coords
+        self.names = names_for(self.scores.shape, names, dims, coords)
         self.quantity = quantity
         none = np.zeros(self.scores.shape, dtype=bool)
         self.included = none if included is None else np.asarray(included, dtype=bool)
@@ -97,9 +100,9 @@ class ScoreMapDisplay:
         estimator : TensorSelector
             A fitted selector.
         dims : sequence of str, optional
-            The names of the modes of a sample.
+            Other names of the modes of a sample than those of the fitted samples.
         coords : mapping of str to array-like, optional
-            The names along a mode, by the mode's name.
+            Other names along a mode, by the mode's name.
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
 
@@ -111,8 +114,7 @@ class ScoreMapDisplay:
         names = fitted.feature_names
         return cls(
             fitted.scores,
-            dims=names.dims,
-            coords=names.coords,
+            names=names,
             included=fitted.included,
             excluded=fitted.excluded,
         ).plot(ax)
@@ -129,7 +131,7 @@ class ScoreMapDisplay:
         -------
         ScoreMapDisplay
         """
-        names = ModeNames(self.scores.shape, self.dims, self.coords)
+        names = self.names
         panels = None if self.scores.ndim == 1 else Panels.choose(self.scores, names)
         ax = new_axes(ax, figure_size(panels))
         self.figure_ = ax.figure.figure
@@ -140,14 +142,14 @@ class ScoreMapDisplay:
             self._plot_images(ax, panels)
         return self
 
-    def _plot_vector(self, names: ModeNames) -> None:
+    def _plot_vector(self, names: Names) -> None:
         positions = np.arange(self.scores.size)
         if self.scores.size <= _MOST_BARS:
             self.ax_.bar(positions, self.scores, width=0.8, color=BLUE)
         else:
             self.ax_.plot(positions, self.scores, color=BLUE, linewidth=1)
         mark_vector(self.ax_, self.included, self.excluded)
-        names.set_ticks(self.ax_.xaxis, 0)
+        set_ticks(self.ax_.xaxis, names, 0)
         if any(len(names.label(0, int(i))) > 4 for i in positions[:_MOST_BARS]):
             self.ax_.tick_params(axis="x", rotation=45)
         self.ax_.set_ylim(bottom=0)

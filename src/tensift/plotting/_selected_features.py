@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.namespace import is_device_array, to_numpy
-from tensift.plotting._fitted import FittedSelection
+from tensift.labels import Names
+from tensift.plotting._fitted import FittedSelection, plain_samples
 from tensift.plotting._limit_marks import mark_image
 from tensift.plotting._matplotlib import ACCENT, MUTED, new_axes, tidy
-from tensift.plotting._names import MOST_NAMED_TICKS, ModeNames, plain
+from tensift.plotting._names import MOST_NAMED_TICKS, names_for, plain, set_ticks
 from tensift.plotting._panels import Panels, figure_size
 from tensift.selection import TensorSelector
 
@@ -44,6 +45,9 @@ class SelectedFeaturesDisplay:
     included, excluded : array-like of bool, of the shape of support, optional
         Elements that constraints force in, which get a dot, or out, which are greyed. Traces of
         channels are not marked.
+    names : Names, optional
+        The names of the modes, with coordinates and units, as fitted estimators keep them
+        (``names_``).
     dims : sequence of str, optional
         The names of the modes.
     coords : mapping of str to array-like, optional
@@ -78,6 +82,7 @@ class SelectedFeaturesDisplay:
         scores: ArrayLike | None = None,
         included: ArrayLike | None = None,
         excluded: ArrayLike | None = None,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
@@ -88,8 +93,7 @@ class SelectedFeaturesDisplay:
         none = np.zeros(self.support.shape, dtype=bool)
         self.included = none if included is None else np.asarray(included, dtype=bool)
         self.excluded = none if excluded is None else np.asarray(excluded, dtype=bool)
-        self.dims = dims
-        self.coords = coords
+        self.names = names_for(self.sample.shape, names, dims, coords)
 
     @classmethod
     def from_estimator(
@@ -113,9 +117,9 @@ class SelectedFeaturesDisplay:
         sample : int, default=0
             Which of the samples to draw.
         dims : sequence of str, optional
-            The names of the modes of a sample.
+            Other names of the modes of a sample than those of the fitted samples.
         coords : mapping of str to array-like, optional
-            The names along a mode, by the mode's name.
+            Other names along a mode, by the mode's name.
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
 
@@ -124,7 +128,7 @@ class SelectedFeaturesDisplay:
         SelectedFeaturesDisplay
         """
         fitted = FittedSelection.of(estimator, dims, coords)
-        X = getattr(X, "__tensift_samples__", X)
+        X = plain_samples(estimator, X)
         samples: Any = X if hasattr(X, "shape") else np.asarray(X)
         if not -samples.shape[0] <= sample < samples.shape[0]:
             raise ValueError(f"sample={sample} is not one of the {samples.shape[0]} samples in X")
@@ -142,8 +146,7 @@ class SelectedFeaturesDisplay:
             scores=fitted.scores,
             included=fitted.included,
             excluded=fitted.excluded,
-            dims=dims,
-            coords=coords,
+            names=fitted.names,
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> SelectedFeaturesDisplay:
@@ -158,7 +161,7 @@ class SelectedFeaturesDisplay:
         -------
         SelectedFeaturesDisplay
         """
-        names = ModeNames(self.sample.shape, self.dims, self.coords)
+        names = self.names
         values = np.abs(self.sample) if np.iscomplexobj(self.sample) else self.sample
         by_element = self.feature_mode is None
         panels = Panels.choose(self.scores, names) if by_element and values.ndim > 1 else None
@@ -200,16 +203,16 @@ class SelectedFeaturesDisplay:
             mark_image(panel, included, excluded, panels.aspect)
         self.ax_ = axes[0] if panels.n_images == 1 else np.array(axes, dtype=object)
 
-    def _plot_vector(self, values: NDArray, names: ModeNames) -> None:
+    def _plot_vector(self, values: NDArray, names: Names) -> None:
         positions = np.arange(values.size)
         self.ax_.plot(positions, values, color=MUTED, linewidth=1, zorder=1)
         kept = np.flatnonzero(self.support)
         self.ax_.scatter(kept, values[kept], s=14, color=ACCENT, zorder=2, label="kept")
-        names.set_ticks(self.ax_.xaxis, 0)
+        set_ticks(self.ax_.xaxis, names, 0)
         self.ax_.set_ylabel("value")
         tidy(self.ax_)
 
-    def _plot_traces(self, values: NDArray, names: ModeNames) -> None:
+    def _plot_traces(self, values: NDArray, names: Names) -> None:
         """One trace per channel, stacked from the top, all on one scale."""
         mode = int(self.feature_mode or 0)
         others = [m for m in range(values.ndim) if m != mode]
@@ -230,10 +233,10 @@ class SelectedFeaturesDisplay:
                 linewidth=width,
                 zorder=3 if kept else 2,
             )
-        names.set_ticks(self.ax_.xaxis, others[-1])
-        names.set_ticks(self.ax_.yaxis, mode, most=MOST_NAMED_TICKS)
+        set_ticks(self.ax_.xaxis, names, others[-1])
+        set_ticks(self.ax_.yaxis, names, mode, most=MOST_NAMED_TICKS)
         if averaged:
-            across = " and ".join(names.title(m) for m in averaged)
+            across = " and ".join(names.name(m) for m in averaged)
             self.ax_.set_xlabel(plain(f"{names.title(others[-1])} (mean over {across})"))
         self.ax_.set_ylim(len(traces) - 0.3, -0.7)
         self.ax_.margins(x=0)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift.labels import Names
 from tensift.metrics import StabilityEstimate
 from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, new_figure, tidy
-from tensift.plotting._names import ModeNames, plain
+from tensift.plotting._names import names_for, plain
 from tensift.plotting._panels import Panels
 from tensift.plotting._score_map import ScoreMapDisplay
 
@@ -45,6 +46,9 @@ class StabilityDisplay:
         How many features a resample keeps; by default the sum of the probabilities.
     title : str, optional
         The title of the figure; by default how many features are stable, and the index.
+    names : Names, optional
+        The names of the modes, with coordinates and units, as fitted estimators keep them
+        (``names_``).
     dims : sequence of str, optional
         The names of the modes of features.
     coords : mapping of str to array-like, optional
@@ -65,8 +69,8 @@ class StabilityDisplay:
     >>> from tensift import STPCASelector, stability_selection
     >>> from tensift.datasets import load_digits
     >>> digits = load_digits()
-    >>> found = stability_selection(STPCASelector(20), digits.data, n_resamples=10)
-    >>> display = found.plot(dims=digits.dims, figure=Figure())
+    >>> found = stability_selection(STPCASelector(20), digits, n_resamples=10)
+    >>> display = found.plot(figure=Figure())
     >>> display.curve_ax_.get_ylabel()
     'share of resamples'
     """
@@ -80,6 +84,7 @@ class StabilityDisplay:
         stability: StabilityEstimate | None = None,
         n_kept: float | None = None,
         title: str | None = None,
+        names: Names | None = None,
         dims: Sequence[str] | None = None,
         coords: Mapping[str, Any] | None = None,
     ) -> None:
@@ -94,8 +99,7 @@ class StabilityDisplay:
         self.stability = stability
         self.n_kept = float(self.probabilities.sum()) if n_kept is None else n_kept
         self.title = title
-        self.dims = dims
-        self.coords = coords
+        self.names = names_for(self.probabilities.shape, names, dims, coords)
 
     def plot(self, figure: Figure | None = None) -> StabilityDisplay:
         """Draw all parts.
@@ -146,7 +150,7 @@ class StabilityDisplay:
             self.figure_.set_size_inches(4.2 * n_parts, 3.8)
             grid = self.figure_.add_gridspec(1, n_parts)
             return [self.figure_.add_subfigure(grid[0, i]) for i in range(n_parts)]
-        panels = Panels.choose(self.probabilities, ModeNames(shape, self.dims, self.coords))
+        panels = Panels.choose(self.probabilities, self.names)
         height, width = (shape[mode] for mode in panels.image_modes)
         ratio = height / width if panels.aspect == "equal" else 1.0
         row = min(1.1 + 9.0 / len(panels.shown) * ratio, 4.0)
@@ -157,22 +161,18 @@ class StabilityDisplay:
 
     def _draw_scores(self, ax: Axes) -> None:
         assert self.scores is not None
-        self.displays_.append(
-            ScoreMapDisplay(self.scores, dims=self.dims, coords=self.coords).plot(ax)
-        )
+        self.displays_.append(ScoreMapDisplay(self.scores, names=self.names).plot(ax))
 
     def _draw_probabilities(self, ax: Axes) -> None:
         drawn = ScoreMapDisplay(
-            self.probabilities, dims=self.dims, coords=self.coords, quantity="share of resamples"
+            self.probabilities, names=self.names, quantity="share of resamples"
         ).plot(ax)
         self.displays_.append(drawn)
         selected = self._selected()
         if selected.ndim == 1:
             drawn.ax_.axhline(self.threshold, color=ACCENT, linewidth=1, linestyle="--")
             return
-        panels = Panels.choose(
-            self.probabilities, ModeNames(selected.shape, self.dims, self.coords)
-        )
+        panels = Panels.choose(self.probabilities, self.names)
         for panel, image in zip(np.atleast_1d(drawn.ax_), panels.images(selected), strict=True):
             _outline(panel, image)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from tensift.report._code import name_of_mode
 from tensift.stpca import STPCASelector
 
 __all__ = ["make_alternatives"]
@@ -62,5 +63,5 @@ def make_alternatives(
             same = orientation == selector.orientation_ and own == {basis}
             if work[orientation] <= most and not same:
                 copy = clone(selector).set_params(orientation=orientation, basis=basis)
-                made[f"orientation {orientation}, {basis}"] = copy
+                made[f"orientation {name_of_mode(selector, orientation)}, {basis}"] = copy
     return made

@@ -13,12 +13,13 @@ from tensift._utils.namespace import to_numpy
 from tensift._version import __version__
 from tensift.comparison import SelectorComparison
 from tensift.datasets import TensorDataset
-from tensift.plotting import ModeNames
-from tensift.report._code import Source
+from tensift.labels import Names, unlabelled
+from tensift.report._code import Source, name_of_mode
 from tensift.report._encoding import encode_samples
 from tensift.report._suggestion import Suggestion, measures_of, suggestion_of
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
 from tensift.selection import TensorSelector, held_constraints
+from tensift.sources import in_memory
 from tensift.stability import StabilitySelection
 
 __all__ = ["Content", "build_content"]
@@ -55,7 +56,12 @@ def build_content(
     """Check that the parts belong together, and collect them in one dict."""
     shape, mode = _features(selector, comparison)
     selector = None if selector is None else selector.to_numpy()
-    dataset = _dataset(to_numpy(data), shape)
+    if selector is not None:
+        labelled = selector._unlabelled(data, fitted=True)
+    else:
+        labelled = unlabelled(data, names=None if comparison is None else comparison.names)
+    dataset = _dataset(data, to_numpy(in_memory(labelled.samples)), shape)
+    names = _names(selector, comparison, labelled.names, shape)
     views = []
     if selector is not None:
         views.append(view_of_selector("", "chosen", selector, source))
@@ -70,7 +76,6 @@ def build_content(
     if not views:
         raise ValueError("no method of comparison succeeded, so there is nothing to show")
     views[0]["name"] = views[0]["name"] or _own_name(selector)
-    names = ModeNames(shape, dataset.dims, dataset.coords)
     geometry = _geometry(names, mode, _first_feature(selector, comparison))
     used = sum(len(v["scores"]["values"]) + len(v["ranking"]["values"]) for v in views)
     channel, trace = geometry["mode"], geometry["trace"]
@@ -123,12 +128,29 @@ def _features(
     return shape, mode
 
 
-def _dataset(data: TensorDataset | ArrayLike, shape: tuple[int, ...]) -> TensorDataset:
+def _names(
+    selector: TensorSelector | None,
+    comparison: SelectorComparison | None,
+    of_data: Names | None,
+    shape: tuple[int, ...],
+) -> Names:
+    """Return the names of the data, else those that were fitted, else numbers of modes."""
+    if of_data is not None and of_data.shape == shape:
+        return of_data
+    if selector is not None:
+        return selector._names_to_show()
+    assert comparison is not None
+    return comparison.names or Names(shape)
+
+
+def _dataset(data: Any, samples: Any, shape: tuple[int, ...]) -> TensorDataset:
+    """Return the samples of `data` as a dataset; rows get the shape of the features."""
     if not isinstance(data, TensorDataset):
-        array = np.asanyarray(data)
+        array = np.asanyarray(samples)
         if array.ndim == 2 and array.shape[1] == np.prod(shape):
             array = array.reshape(-1, *shape)
-        data = TensorDataset(array)
+        name = getattr(data, "name", None)  # of a DataArray
+        data = TensorDataset(array, name=name if isinstance(name, str) else "")
     if data.feature_shape != shape or data.n_samples == 0:
         raise ValueError(
             f"data has {data.n_samples} samples of shape {data.feature_shape}; give at least one "
@@ -174,7 +196,7 @@ def _own_name(selector: TensorSelector | None) -> str:
     spec = parameters["basis"]
     specs = spec if isinstance(spec, list) else [spec]
     words = [part if isinstance(part, str) else "matrix" for part in specs]
-    return f"orientation {selector.orientation_}, {', '.join(words)}"
+    return f"orientation {name_of_mode(selector, selector.orientation_)}, {', '.join(words)}"
 
 
 def _first_feature(selector: TensorSelector | None, comparison: SelectorComparison | None) -> int:
@@ -185,7 +207,7 @@ def _first_feature(selector: TensorSelector | None, comparison: SelectorComparis
     return int(next(iter(comparison.orders.values()))[0])
 
 
-def _geometry(names: ModeNames, mode: int | None, first: int) -> dict[str, Any]:
+def _geometry(names: Names, mode: int | None, first: int) -> dict[str, Any]:
     """Choose the modes to draw as axes, and name modes and their indices.
 
     The axes of images are the two longest modes. The axis of traces is the longest mode besides
@@ -207,11 +229,23 @@ def _geometry(names: ModeNames, mode: int | None, first: int) -> dict[str, Any]:
         "further": further,
         "start": [int(np.unravel_index(first, shape)[m]) if mode is None else 0 for m in further],
         "titles": [names.title(m) for m in modes],
+        "names": [names.name(m) for m in modes],
+        "units": [names.unit(m) for m in modes],
         "labels": [
             [names.label(m, i) for i in range(shape[m])] if names.is_named(m) else None
             for m in modes
         ],
+        "columns": _columns(names if mode is None else names.only([mode])),
     }
+
+
+def _columns(names: Names) -> list[dict[str, Any]]:
+    """Return the columns of ``ranking.csv`` for the modes of the features."""
+    found = []
+    for mode, (title, label) in enumerate(names.columns()):
+        cells = None if label is None else [str(cell) for cell in names.cells(mode)]
+        found.append({"title": title, "label": label, "cells": cells})
+    return found
 
 
 def _constraints(

@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
 
 _NO_TEXT = "..."
 # These do not change the result, or the page fills them in.
+_MODES = {"feature_mode", "orientation"}
 _WITHOUT_EFFECT = {"n_features_to_select", "n_jobs", "verbose"}
 
 
@@ -65,10 +67,22 @@ def parameter_texts(
 ) -> dict[str, str]:
     """Return all parameters as Python code; ``...`` for those that are too long."""
     texts = {name: _text(value) for name, value in selector.get_params(deep=False).items()}
+    defaults = inspect.signature(type(selector)).parameters
+    for name in _MODES & texts.keys():
+        mode = getattr(selector, name)
+        if isinstance(mode, Integral) and mode != defaults[name].default:
+            texts[name] = _text(name_of_mode(selector, int(mode)))
     for name, text in (known or {}).items():
         if texts.get(name) == _NO_TEXT:
             texts[name] = text
     return texts
+
+
+def name_of_mode(selector: TensorSelector, mode: int) -> str | int:
+    """Return what code and titles call a mode: its name if it was fitted with one."""
+    names = vars(selector).get("names_")
+    name = None if names is None else names.dims[mode]
+    return name if isinstance(name, str) else mode
 
 
 def option_texts(selector: TensorSelector, known: Mapping[str, str] | None = None) -> list[str]:

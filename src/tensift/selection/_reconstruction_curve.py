@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tensift._utils.namespace import is_complex, namespace_of, to_numpy, widened
 from tensift._utils.stacks import squared_modulus
+from tensift.labels import Names, labelled_dataset, names_or_numbers
 from tensift.moments import check_finite
 from tensift.selection._linear_estimate import LinearEstimate
 
@@ -39,6 +40,8 @@ class ReconstructionCurve:
         The mean squared distance of every element to the mean that was learned.
     n_samples : int
         The number of samples that were restored.
+    names : Names or None
+        The names of the modes of a sample, if the fitted samples have some.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class ReconstructionCurve:
     element_errors: NDArray[np.float64]
     element_variances: NDArray[np.float64]
     n_samples: int
+    names: Names | None = None
 
     @classmethod
     def of(
@@ -92,6 +96,35 @@ class ReconstructionCurve:
         shares: NDArray[np.float64] = np.full(self.element_errors.shape, np.nan)
         np.divide(self.element_errors, self.element_variances, out=shares, where=varies)
         return shares
+
+    def to_xarray(self) -> Any:
+        """Return the curve as a Dataset of xarray, with the names and coordinates of elements.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``error`` along ``n_features``; ``element_error`` and ``element_share`` along
+            ``n_features`` and the dimensions of a sample; ``element_variance`` along these.
+
+        Examples
+        --------
+        >>> from tensift import ColumnSubsetSelector
+        >>> from tensift.datasets import load_digits
+        >>> X = load_digits()
+        >>> curve = ColumnSubsetSelector(4).fit(X).reconstruction_curve(X)
+        >>> dict(curve.to_xarray().element_share.sizes)
+        {'n_features': 3, 'row': 8, 'column': 8}
+        """
+        names = names_or_numbers(self.names, tuple(self.element_variances.shape))
+        of_elements = ("n_features", *names.dims)
+        values = {
+            "error": (("n_features",), self.errors),
+            "element_error": (of_elements, self.element_errors),
+            "element_share": (of_elements, self.element_shares),
+            "element_variance": (names.dims, self.element_variances),
+        }
+        found = labelled_dataset(values, names, {"n_samples": self.n_samples})
+        return found.assign_coords(n_features=self.counts)
 
     def to_rows(self) -> list[dict[str, float]]:
         """Return one row per count: the number of features and the error.

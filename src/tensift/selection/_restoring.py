@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -347,7 +347,8 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
                 estimates=list(zip(learned, known, strict=True)),
             )
             sums, number = source.reduce(measure, _added, title="restoring samples")
-        return ReconstructionCurve.of(wanted, sums, number, self.feature_shape_, self._deviations)
+        curve = ReconstructionCurve.of(wanted, sums, number, self.feature_shape_, self._deviations)
+        return replace(curve, names=self.names_)
 
 
 def _added(one: Any, other: Any) -> Any:

@@ -14,6 +14,8 @@ from sklearn.base import clone
 
 from tensift._version import __version__
 from tensift.comparison import Method
+from tensift.labels import Labelled, Names
+from tensift.selection import TensorSelector
 from tensift.stpca import STPCASelector
 
 __all__ = ["Resample", "Resampling", "settle"]
@@ -32,11 +34,14 @@ class Resampling:
         "bootstrap": as many samples as in the data, with replacement.
     seed : int
         The seed of the draws.
+    names : Names, optional
+        The names of the modes of a sample.
     """
 
     data: NDArray
     kind: str
     seed: int
+    names: Names | None = None
 
     @property
     def size(self) -> int:
@@ -53,6 +58,11 @@ class Resampling:
             order = np.random.default_rng([self.seed, pair]).permutation(n)
             drawn = order[second * self.size :][: self.size]
         return np.sort(drawn)
+
+    def fit(self, estimator: Any, samples: NDArray) -> Any:
+        """Fit an estimator on samples, with their names if it is one of ours."""
+        named = self.names is not None and isinstance(estimator, TensorSelector)
+        return estimator.fit(Labelled(samples, self.names) if named else samples)
 
     def compute(self, resample: Resample) -> dict[str, Any]:
         """Compute one resample; `run_cells` calls this, also in other processes."""
@@ -89,7 +99,7 @@ class Resample:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                mask = selector.fit(samples).get_support()
+                mask = resampling.fit(selector, samples).get_support()
             except ValueError as error:
                 raise ValueError(f"{self.method.name} fails on resample {self.place}: {error}")  # noqa: B904
         said = [str(warning.message).split("\n")[0] for warning in caught]

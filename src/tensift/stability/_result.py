@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift.labels import Names, labelled_dataset, names_or_numbers
 from tensift.metrics import StabilityEstimate
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class StabilitySelection:
         The seed of the resamples.
     notes : tuple of str
         Warnings that fits on resamples have raised.
+    names : Names or None
+        The names of the features, if the samples have names.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class StabilitySelection:
     stability: StabilityEstimate
     random_state: int = 0
     notes: tuple[str, ...] = ()
+    names: Names | None = None
 
     @property
     def n_resamples(self) -> int:
@@ -209,16 +213,19 @@ class StabilitySelection:
         Returns
         -------
         list of dict
-            The flat index, the index along every mode, the probability, whether the feature is
-            selected, whether the fit on all samples keeps it, and its score there, if any.
+            The flat index, the index along every mode, the names or numbers along the modes, the
+            probability, whether the feature is selected, whether the fit on all samples keeps it,
+            and its score there, if any.
         """
         on_all = np.asarray(self.estimator.get_support())
         scores = self.scores
-        places = np.unravel_index(self.ranking, self.feature_shape)
         rows: list[dict[str, Any]] = []
-        for flat, *place in zip(self.ranking.tolist(), *(p.tolist() for p in places), strict=True):
+        names = self.names or Names(self.feature_shape)
+        taken = ("feature", "probability", "selected", "kept_on_all", "score", "name")
+        table = names.table(self.ranking, taken)
+        for rank, flat in enumerate(self.ranking.tolist()):
             row: dict[str, Any] = {"feature": flat}
-            row |= {f"mode_{mode}": i for mode, i in enumerate(place)}
+            row |= {title: column[rank] for title, column in table.items()}
             row["probability"] = float(self.probabilities.flat[flat])
             row["selected"] = bool(self.support.flat[flat])
             row["kept_on_all"] = bool(on_all[flat])
@@ -226,6 +233,44 @@ class StabilitySelection:
                 row["score"] = float(scores.flat[flat])
             rows.append(row)
         return rows
+
+    def to_xarray(self) -> Any:
+        """Return the result as a Dataset of xarray, with the names and coordinates of features.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``probability``; ``rank``, the place in `ranking`, 0 for the best; ``selected``;
+            ``kept_on_all``, whether the fit on all samples keeps the feature; ``score`` there, if
+            there are scores.
+
+        Examples
+        --------
+        >>> from tensift import GeometrySelector, stability_selection
+        >>> from tensift.datasets import load_digits
+        >>> found = stability_selection(GeometrySelector(20), load_digits(), n_resamples=4)
+        >>> found.to_xarray().probability.dims
+        ('row', 'column')
+        """
+        shape, scores = self.feature_shape, self.scores
+        places = np.empty(len(self.ranking), dtype=np.intp)
+        places[self.ranking] = np.arange(len(places))
+        values = {
+            "probability": self.probabilities,
+            "rank": places.reshape(shape),
+            "selected": self.support,
+            "kept_on_all": np.asarray(self.estimator.get_support()).reshape(shape),
+        }
+        if scores is not None:
+            values["score"] = scores
+        names = names_or_numbers(self.names, shape)
+        attrs = {
+            "selector": type(self.estimator).__name__,
+            "resampling": self.resampling,
+            "threshold": self.threshold,
+            "stability": self.index,
+        }
+        return labelled_dataset({k: (names.dims, v) for k, v in values.items()}, names, attrs)
 
     @property
     def scores(self) -> NDArray[np.float64] | None:
@@ -248,9 +293,9 @@ class StabilitySelection:
         Parameters
         ----------
         dims : sequence of str, optional
-            The names of the feature modes.
+            Other names of the feature modes than those of the samples.
         coords : mapping of str to array-like, optional
-            The names along a mode, by the mode's name.
+            Other names along a mode, by the mode's name.
         title : str, optional
             The title. By default the number of selected features and the index.
         figure : matplotlib Figure, optional
@@ -269,6 +314,7 @@ class StabilitySelection:
             stability=self.stability,
             n_kept=self.n_kept,
             title=title,
+            names=self.names,
             dims=dims,
             coords=coords,
         ).plot(figure)

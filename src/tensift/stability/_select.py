@@ -18,6 +18,7 @@ from tensift._utils.pool import count_workers
 from tensift._utils.progress import progress_bar
 from tensift._utils.threads import one_library_thread
 from tensift.comparison import Method, Samples, is_random
+from tensift.labels import Names, unlabelled
 from tensift.metrics import check_data, selection_stability
 from tensift.selection import TensorSelector
 from tensift.stability._resamples import Resample, Resampling, settle
@@ -53,7 +54,8 @@ def stability_selection(
         The selector. It is not changed.
     X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
         At least four samples, without infinity, and without NaN unless the selector has
-        ``missing="allow"``.
+        ``missing="allow"``. The result keeps the
+        names of a dataset or a DataArray of xarray.
     n_resamples : int, default=50
         The number of resamples, at least two. Half-samples need an even number.
     resampling : {"half", "bootstrap"}, default="half"
@@ -117,7 +119,9 @@ def stability_selection(
     Expect at most 12.5 false selections (an upper bound): features that half-samples keep no more
     often than the average feature.
     """
-    data = check_data(X, allow_nan=getattr(estimator, "missing", "raise") == "allow")
+    allowed = getattr(estimator, "missing", "raise") == "allow"
+    labelled = unlabelled(X, getattr(estimator, "sample_dim", None)).in_one_unit()
+    data, names = check_data(labelled.samples, allow_nan=allowed), labelled.names
     if len(data) < _FEWEST_SAMPLES:
         raise ValueError(
             f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "
@@ -137,12 +141,12 @@ def stability_selection(
     count_workers(n_jobs)  # a wrong number is an error before the first fit
     kept = CellStore(None if store is None else Path(store))
     with one_library_thread():  # as in the processes that fit resamples
-        fitted = method.seeded(int(random_state)).fit(data)
+        drawn = Resampling(data, resampling, int(random_state), names)
+        fitted = drawn.fit(method.seeded(int(random_state)), data)
     shape = _shape_of_features(fitted, data)
 
-    drawn = Resampling(data, resampling, int(random_state))
     method, scale = settle(fitted, method, drawn)
-    checksum = Samples(data, None).checksum()
+    checksum = Samples(data, None, names=names).checksum()
     resamples = [
         Resample(
             method,
@@ -175,6 +179,7 @@ def stability_selection(
         stability=selection_stability(supports),
         random_state=int(random_state),
         notes=_notes(results),
+        names=_names_of_features(fitted, names, shape),
     )
 
 
@@ -209,6 +214,14 @@ def _shape_of_features(fitted: Any, data: NDArray) -> tuple[int, ...]:
         return tuple(fitted.scores_.shape)
     n_features = len(fitted.get_support())
     return data.shape[1:] if np.prod(data.shape[1:]) == n_features else (n_features,)
+
+
+def _names_of_features(fitted: Any, names: Names | None, shape: tuple[int, ...]) -> Names | None:
+    """Return the names of the features; None if the samples have none, or others."""
+    mode = fitted._mode_of_features() if isinstance(fitted, TensorSelector) else None
+    if names is not None and mode is not None:
+        names = names.only([mode])
+    return names if names is not None and names.shape == shape else None
 
 
 def _notes(results: list[dict[str, Any]]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift.labels import Names
 from tensift.metrics import judge_selections
 
 __all__ = ["BASES", "OrientationChoice", "choose_orientation"]
@@ -35,6 +36,8 @@ class OrientationChoice:
         The index of the candidate that was kept.
     reason : str
         Why, in one sentence.
+    names : Names or None
+        The names of the modes, if the samples have some.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class OrientationChoice:
     neighbour_agreement: NDArray[np.float64]
     chosen: int
     reason: str
+    names: Names | None = None
 
 
 def choose_orientation(
@@ -60,6 +64,7 @@ def choose_orientation(
     selections: list[NDArray[np.intp]],
     rows: NDArray[Any],
     feature_mode: int | None,
+    names: Names | None = None,
 ) -> OrientationChoice:
     """Choose the candidate whose selected features keep samples most recognisable.
 
@@ -68,13 +73,14 @@ def choose_orientation(
     judged = judge_selections(rows, selections, feature_mode=feature_mode)
     chosen = judged.best
     orientation, basis = candidates[chosen]
+    mode = orientation if names is None else repr(names.name(orientation))
     name = f", basis={basis!r}" if isinstance(basis, str) else ""
     reason = (
-        f"orientation={orientation}{name}: the features it selects keep "
+        f"orientation={mode}{name}: the features it selects keep "
         f"{100 * judged.neighbours_kept[chosen]:.0f}% of the nearest neighbours, and neighbours "
         f"agree on them by {judged.neighbour_agreement[chosen]:.2f} "
         f"(best by both of {len(candidates)} tried)"
     )
     return OrientationChoice(
-        candidates, judged.neighbours_kept, judged.neighbour_agreement, chosen, reason
+        candidates, judged.neighbours_kept, judged.neighbour_agreement, chosen, reason, names
     )

@@ -15,7 +15,7 @@ from tensift._utils.sklearn_compat import validate_parameter_constraints
 from tensift._utils.threads import blas_threads_for
 from tensift._version import __version__
 from tensift.algebra import make_transforms
-from tensift.labels import SampleDims
+from tensift.labels import Names, SampleDims
 from tensift.moments import GramTensor, Moments, Orientation, same_specification
 from tensift.solvers import (
     ExactSolver,
@@ -171,6 +171,7 @@ def stpca_path(
         etas=_like(scores, etas),
         scores=xp.reshape(scores, (lams.size, etas.size, *scores.shape[1:])),
         spread=scoring.feature_spread,
+        names=_names_of_features(selector, scoring.feature_mode),
         **_per_slice(solved, orient),
     )
     _warn_of_open_cells(path, certified=slice_solver.name == "exact")
@@ -216,6 +217,11 @@ def _check_missing(selector: STPCASelector, moments: Moments) -> None:
     if moments.missing is not None:
         moments.missing.check()
         moments.missing.warn(selector.names_)
+
+
+def _names_of_features(selector: STPCASelector, mode: int | None) -> Names | None:
+    names = selector.names_
+    return names if names is None or mode is None else names.only([mode])
 
 
 def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, bool]:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from tensift._utils.namespace import is_device_array, namespace_of, to_numpy
 from tensift._utils.npz import read_npz, write_npz
+from tensift.labels import (
+    Names,
+    arrays_of_names,
+    labelled_dataset,
+    names_of_arrays,
+    names_or_numbers,
+)
 from tensift.selection import rank_features
 
 __all__ = ["SelectionPath"]
 
-_FORMAT = "tensift selection path 1"
+_FORMAT = "tensift selection path 2"
+_UNNAMED = "tensift selection path 1"  # without names
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -41,6 +49,8 @@ class SelectionPath:
         The number of steps of the solver.
     converged : ndarray of bool, shape (n_lams, n_etas, p)
         Whether the solver reached its tolerance within `max_iter` steps.
+    names : Names or None
+        The names of the features, if the samples have names.
 
     Examples
     --------
@@ -64,6 +74,7 @@ class SelectionPath:
     dual_gap: Any
     n_iter: Any
     converged: Any
+    names: Names | None = None
 
     def ranking(self, i: int, j: int) -> Any:
         """Order the features at ``lams[i]`` and ``etas[j]``.
@@ -102,7 +113,40 @@ class SelectionPath:
         path : path-like
             The file; an existing one is replaced.
         """
-        write_npz(path, {"format": np.array(_FORMAT), **vars(self.to_numpy())})
+        names = {} if self.names is None else arrays_of_names(self.names)
+        listed = np.array(list(names), dtype=str)
+        parts = {"format": np.array(_FORMAT), **self.to_numpy()._arrays(), "of_names": listed}
+        write_npz(path, parts | names)
+
+    def to_xarray(self) -> Any:
+        """Return the path as a Dataset of xarray, with the names and coordinates of features.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``score`` along ``lam``, ``eta`` and the dimensions of the features; ``objective``,
+            ``dual_objective``, ``dual_gap``, ``n_iter`` and ``converged`` along ``lam``, ``eta``
+            and ``slice``; ``spread`` of every feature.
+
+        Examples
+        --------
+        >>> from tensift import stpca_path
+        >>> from tensift.datasets import load_digits
+        >>> path = stpca_path(load_digits(), lams=[10, 100], etas=[1, 10]).to_xarray()
+        >>> path.score.sel(lam=10, eta=1).dims
+        ('row', 'column')
+        """
+        own = self.to_numpy()
+        names = names_or_numbers(self.names, tuple(own.spread.shape))
+        cells = ("lam", "eta")
+        values: dict[str, Any] = {
+            "score": ((*cells, *names.dims), own.scores),
+            "spread": (names.dims, own.spread),
+        }
+        for name in ("objective", "dual_objective", "dual_gap", "n_iter", "converged"):
+            values[name] = ((*cells, "slice"), getattr(own, name))
+        found = labelled_dataset(values, names, {})
+        return found.assign_coords(lam=own.lams, eta=own.etas)
 
     def to_numpy(self) -> SelectionPath:
         """Return the same path with NumPy arrays, copied from their device.
@@ -114,7 +158,11 @@ class SelectionPath:
         """
         if not is_device_array(self.scores):
             return self
-        return SelectionPath(**{name: to_numpy(array) for name, array in vars(self).items()})
+        on_host: dict[str, Any] = {name: to_numpy(array) for name, array in self._arrays().items()}
+        return SelectionPath(**on_host, names=self.names)
+
+    def _arrays(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "names"}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SelectionPath:
@@ -129,17 +177,29 @@ class SelectionPath:
         -------
         SelectionPath
         """
-        names = [field.name for field in fields(cls)]
-        held = read_npz(path, ["format", *names])
-        found = held.pop("format")
-        if found.shape != () or found.dtype.kind != "U" or str(found) != _FORMAT:
+        (found,) = read_npz(path, ["format"]).values()
+        if found.shape != () or found.dtype.kind != "U" or str(found) not in (_FORMAT, _UNNAMED):
             raise ValueError(f"{path} is not a selection path that this version can read")
-        loaded = cls(**held)
+        listed = [field.name for field in fields(cls) if field.name != "names"]
+        arrays: dict[str, Any] = dict(read_npz(path, listed))
+        loaded = cls(**arrays)
         if wrong := loaded._misfit():
             raise ValueError(
                 f"{path} is not a selection path: {wrong} does not fit the other arrays"
             )
-        return loaded
+        return loaded if str(found) == _UNNAMED else replace(loaded, names=loaded._read_names(path))
+
+    def _read_names(self, path: str | os.PathLike[str]) -> Names | None:
+        """Return the names in a file, which must fit the features of this path."""
+        (listed,) = read_npz(path, ["of_names"]).values()
+        if listed.ndim != 1 or listed.dtype.kind != "U":
+            raise ValueError(f"{path} is not a selection path: of_names is not a list of names")
+        if not listed.size:
+            return None
+        try:
+            return names_of_arrays(tuple(self.spread.shape), read_npz(path, listed.tolist()))
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"{path} is not a selection path: {error}") from None
 
     def _misfit(self) -> str | None:
         """Return the name of an array of the wrong dtype or shape, if there is one."""
@@ -152,7 +212,7 @@ class SelectionPath:
             "scores": (*cells, *self.spread.shape),
             "spread": self.spread.shape,
         }
-        for name, array in vars(self).items():
+        for name, array in self._arrays().items():
             if array.shape != shapes.get(name, per_slice) or array.dtype.kind != kinds.get(
                 name, "f"
             ):

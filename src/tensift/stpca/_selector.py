@@ -191,8 +191,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     `collect_moments` returns. Moments that were merged have none, and need "top" and a number.
 
     With ``missing="allow"`` covariances are those of `tensift.moments.ObservedMoments`. Samples
-    that rules look at get conditional means, and so do all, which must be in memory, if a basis
-    other than "identity" would mix elements.
+    that rules look at, and all if a basis mixes elements, get conditional means in the gaps.
 
     The paper's solver starts from ``A = I / 2``, where the authors' program draws a random
     diagonal. For complex slices the program uses the objective of the conjugate operator to decide
@@ -343,7 +342,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         rows = without_gaps(to_numpy(fitted[0]._in_units(rows))).rows
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
-        chosen = choose_orientation(tried, supports, rows, fitted[0]._mode_of_features())
+        mode, names = fitted[0]._mode_of_features(), fitted[0].names_
+        chosen = choose_orientation(tried, supports, rows, mode, names)
         best = fitted[chosen.chosen]
         parameters = self._get_param_names()
         self._forget_results()

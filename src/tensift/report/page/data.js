@@ -51,9 +51,9 @@ const labelOf = (mode, index) =>
   geometry.labels[mode] ? geometry.labels[mode][index] : String(index);
 
 function titled(mode, index) {
-  const title = geometry.titles[mode];
+  const [name, unit] = [geometry.names[mode], geometry.units[mode]];
   // "mode 1 3" would read as one number.
-  return `${title}${/\d$/.test(title) ? ":" : ""} ${labelOf(mode, index)}`;
+  return `${name}${/\d$/.test(name) ? ":" : ""} ${labelOf(mode, index)}${unit ? ` ${unit}` : ""}`;
 }
 
 const describe = (flat) => placeOf(flat).map((i, m) => titled(featureModes[m], i)).join(", ");

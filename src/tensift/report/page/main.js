@@ -320,8 +320,8 @@ function fillHeader() {
   document.title = content.title;
   byId("lede").textContent =
     `${counted(samples.total)} samples of ${shape.join(" × ")}`
-    + `${content.geometry.titles.every((title) => /^mode \d+$/.test(title)) ? "" : ` (${geometry.titles.join(", ")})`}. `
-    + `${isChannels ? `Every index along ${geometry.titles[geometry.mode]} is a feature` : "Every element is a feature"}; `
+    + `${geometry.names.every((title) => /^mode \d+$/.test(title)) ? "" : ` (${geometry.names.join(", ")})`}. `
+    + `${isChannels ? `Every index along ${geometry.names[geometry.mode]} is a feature` : "Every element is a feature"}; `
     + `the selection used no labels.`;
   byId("of-total").textContent = `of ${counted(total)}`;
   byId("which").max = String(samples.indices.length - 1);
@@ -352,7 +352,7 @@ function start() {
     const there = new Set(ofKind("chosen", "alternative").map((i) => views[i].orientation));
     const missing = shape.map((_, mode) => mode).filter((mode) => !there.has(mode));
     byId("alternatives-missing").textContent = missing.length
-      ? `Not tried: ${missing.map((mode) => `orientation ${mode}`).join(", ")}.` : "";
+      ? `Not tried: ${missing.map((mode) => `orientation ${geometry.names[mode].replace(/^mode (?=\d+$)/, "")}`).join(", ")}.` : "";
     const shown = ofKind("chosen", "alternative")
       .sort((a, b) => views[a].orientation - views[b].orientation);
     redrawMultiples.push(makeMultiples(byId("alternatives-grid"), shown, setView));

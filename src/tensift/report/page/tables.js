@@ -3,12 +3,9 @@
 const ROWS_AT_FIRST = 50;
 
 function featureColumns() {
-  const taken = new Set(["rank", "index", "score", "selected"]);
-  return featureModes.map((mode) => {
-    const title = geometry.titles[mode];
-    const plain = taken.has(title) ? `mode_${mode}` : title;
-    return { mode, title, column: plain.replaceAll(" ", "_"), named: Boolean(geometry.labels[mode]) };
-  });
+  return featureModes.map((mode, m) => (
+    { mode, named: Boolean(geometry.labels[mode]), ...geometry.columns[m] }
+  ));
 }
 
 function fillFeatures(table, state, all) {
@@ -17,7 +14,7 @@ function fillFeatures(table, state, all) {
   const shown = all ? state.count : Math.min(state.count, ROWS_AT_FIRST);
   const titles = [
     { text: "Rank", number: true },
-    ...columns.map(({ title, named }) => ({ text: title, number: !named })),
+    ...columns.map(({ mode, named }) => ({ text: geometry.titles[mode], number: !named })),
     { text: "Index", number: true },
     { text: view.kind === "stability" ? "Share" : "Score", number: true },
   ];
@@ -51,14 +48,14 @@ function csvOf(state, onlyKept) {
   const view = views[state.view];
   const columns = featureColumns();
   const named = columns.map((column, m) => ({ ...column, m })).filter((column) => column.named);
-  const head = ["rank", "index", ...columns.map((c) => c.column), ...named.map((c) => `${c.column}_name`),
+  const head = ["rank", "index", ...columns.map((c) => c.title), ...named.map((c) => c.label),
     quantityOf(view).replaceAll(" ", "_"), "selected"];
   const lines = [head.map(plainText).map(quoted).join(",")];
   const rows = onlyKept ? state.count : total;
   for (let rank = 0; rank < rows; rank += 1) {
     const flat = view.ranking[rank];
     const place = placeOf(flat);
-    const names = named.map(({ mode, m }) => plainText(labelOf(mode, place[m])));
+    const names = named.map(({ cells, m }) => plainText(cells[place[m]]));
     const score = Number(view.scores[flat].toPrecision(7));
     const cells = [rank + 1, flat, ...place, ...names, score, rank < state.count ? 1 : 0];
     lines.push(cells.map((cell) => quoted(String(cell))).join(","));
