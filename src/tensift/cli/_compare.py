@@ -26,10 +26,12 @@ from tensift.cli._figures import require_figures, warn_not_made, write_figure
 from tensift.cli._input import (
     add_feature_mode,
     add_input_arguments,
+    describe_weighing,
     feature_mode_of,
     feature_names_of,
     inputs_of,
     read_input,
+    weighing_of,
 )
 from tensift.cli._options import add_option
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
@@ -230,6 +232,7 @@ def _compare(
             dataset,
             **parameters,
             labels=_labels(arguments, dataset),
+            **weighing_of(dataset),
             n_jobs=arguments.n_jobs,
             store=folder / _CELLS,
             verbose=console.shows_progress,
@@ -308,6 +311,8 @@ def _say(
     if dataset.labels is not None:
         use = "not used" if _labels(arguments, dataset) is None else "used to judge only"
         console.say(f"labels    {dataset.n_classes} classes in the file, {use}")
+    for word, described in describe_weighing(dataset).items():
+        console.say(f"{word:<9} {described}")
     budget = found.constraints is not None and found.constraints.budget is not None
     most = "at most " if budget else ""
     console.say(f"kept      {most}{found.n_features_to_select} of {found.n_features} features")

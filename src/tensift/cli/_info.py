@@ -18,6 +18,7 @@ from tensift.cli._console import Console, add_console_arguments, format_shape, s
 from tensift.cli._guess import Guess, guess_meanings
 from tensift.cli._input import (
     add_input_arguments,
+    describe_weighing,
     in_chunks,
     inputs_of,
     names_of,
@@ -63,7 +64,7 @@ examples:
   tensift info cube.mat --sample-axis 0,1 --labels cube_gt.mat --drop-label 0
   tensift info recording.mat --sample-axis 0
   tensift info subject-epo.fif              epochs of MNE-Python, with their events as labels
-  tensift info archive.npz --variable eeg
+  tensift info archive.npz --variable eeg --groups subject
   tensift info sst.nc --sample-axis time    NetCDF and Zarr name their axes
   tensift info scene.zarr --variable reflectance --sample-axis y,x
   tensift info sea.npy --figure missing.png     draw where values are missing
@@ -122,6 +123,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     show(f"missing   {n_nan} NaN, {values.n_infinite} infinite{share}")
     values.missing.say(names)
     show(f"labels    {_describe_labels(dataset)}")
+    for word, described in describe_weighing(dataset).items():
+        show(f"{word:<9} {described}")
     contents = open_tensor_file(arguments.input)
     stored_shape = None
     if contents is not None:
@@ -160,7 +163,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def _besides(arguments: argparse.Namespace) -> set[str]:
     """The arrays of the file that are something else than the data."""
-    return {name for name in (arguments.labels, arguments.mask) if name is not None}
+    given = (arguments.labels, arguments.mask, arguments.weights, arguments.groups)
+    return {name for name in given if name is not None}
 
 
 def _describe_samples(dataset: TensorDataset, shape: tuple[int, ...]) -> str:

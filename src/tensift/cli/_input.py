@@ -22,6 +22,7 @@ __all__ = [
     "add_table_arguments",
     "dataset_text",
     "describe_file",
+    "describe_weighing",
     "feature_mode_of",
     "feature_names_of",
     "in_chunks",
@@ -30,10 +31,13 @@ __all__ = [
     "read_arguments",
     "read_input",
     "table_arguments",
+    "weighing_of",
 ]
 
 _FROM_FILE = object()
-_READING = ("variable", "labels", "sample_axis", "mask", "nodata", "drop_label")
+_READING = (
+    "variable", "labels", "sample_axis", "mask", "nodata", "drop_label", "weights", "groups"
+)  # fmt: skip
 _CHUNK_BYTES = 2**25  # of samples in memory at once
 _HASHED_UP_TO = 2**30  # bytes; this takes a second or two
 
@@ -77,6 +81,16 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--drop-label", metavar="LABEL",
         help="leave out samples with this label, such as 0 for pixels without a class",
+    )  # fmt: skip
+    group.add_argument(
+        "--weights", metavar="NAME|FILE",
+        help="the array, column or file that says how much each sample counts: 3 like three copies "
+        "of it, 0 like its absence",
+    )  # fmt: skip
+    group.add_argument(
+        "--groups", metavar="NAME|FILE",
+        help="the array, column or file with the group of each sample, such as its subject; groups "
+        "count equally, and whole groups are held out",
     )  # fmt: skip
     add_table_arguments(group)
 
@@ -153,7 +167,7 @@ def read_input(arguments: argparse.Namespace) -> TensorDataset:
 def inputs_of(arguments: argparse.Namespace) -> list[Path]:
     """The files that a command reads: samples, labels, masks, matrices, constraints."""
     files = [arguments.input, *files_of_input(arguments.input)]
-    for beside in (arguments.labels, arguments.mask):
+    for beside in (arguments.labels, arguments.mask, arguments.weights, arguments.groups):
         file = file_of_values(beside)
         if file is not None:
             files.append(file)
@@ -161,6 +175,32 @@ def inputs_of(arguments: argparse.Namespace) -> list[Path]:
     constraints = getattr(arguments, "constraints", None)
     files += [] if constraints is None else [constraints]
     return files
+
+
+def weighing_of(dataset: TensorDataset) -> dict[str, Any]:
+    """The weights and groups of samples, as arguments of fits and comparisons."""
+    given = {"sample_weight": dataset.weights, "groups": dataset.groups}
+    return {name: values for name, values in given.items() if values is not None}
+
+
+def describe_weighing(dataset: TensorDataset) -> dict[str, str]:
+    """What weights and groups were given, in words."""
+    found = {}
+    if dataset.weights is not None:
+        weights = np.asarray(dataset.weights)
+        if weights.dtype.kind not in "biuf":
+            found["weights"] = f"text such as {str(weights[0])!r}, which cannot be used"
+        else:
+            found["weights"] = (
+                f"{weights.min():.4g} to {weights.max():.4g}, sum {weights.sum():.6g}; "
+                f"{np.count_nonzero(weights == 0)} samples have 0"
+            )
+    if dataset.groups is not None:
+        names, counts = np.unique(dataset.groups, return_counts=True)
+        shown = ", ".join(f"{g} ({n})" for g, n in zip(names[:8], counts[:8], strict=True))
+        more = ", ..." if len(names) > 8 else ""
+        found["groups"] = f"{len(names)} groups of {counts.min()} to {counts.max()}: {shown}{more}"
+    return found
 
 
 def in_chunks(data: np.ndarray, console: Console) -> Iterator[np.ndarray]:

@@ -23,11 +23,17 @@ from tensift.cli._arguments import (
 )
 from tensift.cli._console import Console
 from tensift.cli._constraints import constraints_of
-from tensift.cli._input import add_feature_mode, feature_mode_of, feature_names_of
+from tensift.cli._input import (
+    add_feature_mode,
+    feature_mode_of,
+    feature_names_of,
+    weighing_of,
+)
 from tensift.cli._options import add_option
 from tensift.comparison import find_selector
 from tensift.datasets import TensorDataset
 from tensift.selection import TensorSelector, held_constraints
+from tensift.sources import takes_weights
 
 __all__ = [
     "add_method_arguments",
@@ -193,13 +199,22 @@ def fit_selector(
     checkpoint: Path | None = None,
 ) -> TensorSelector:
     """Fit a selector; data that are mapped from disk are read in chunks."""
+    weighing = weighing_of(dataset)
+    if weighing and not takes_weights(selector):
+        raise ValueError(
+            f"--weights and --groups: {type(selector).__name__} takes no weights; leave them out, "
+            "or use another --method"
+        )
+    # Not all selectors have these parameters, so the type of the base class lacks them.
+    fit: Any = selector.fit
     try:
         if checkpoint is None:
-            selector.fit(dataset)
+            fit(dataset, **weighing)
         else:
             given = selector.get_params()
             names = ("orientation", "basis", "missing", "random_state", "n_jobs", "verbose")
             options = {name: given[name] for name in names}
+            options |= weighing
             moments: Any = collect_moments(dataset, checkpoint=checkpoint, **options)
             selector.fit(moments)
     except ValueError as error:

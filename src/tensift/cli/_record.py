@@ -138,8 +138,13 @@ def reading_imports(arguments: argparse.Namespace) -> list[str]:
 
 
 def samples_text(arguments: argparse.Namespace) -> str:
-    """The expression that reads the samples."""
-    return dataset_text(arguments)
+    """The expression that reads the samples; with weights or groups, these follow as arguments."""
+    names = {"sample_weight": "weights", "groups": "groups"}
+    given = {one: name for one, name in names.items() if getattr(arguments, name) is not None}
+    if not given:
+        return dataset_text(arguments)
+    beside = [f"{one}=data.{name}" for one, name in given.items()]
+    return ", ".join([f"(data := {dataset_text(arguments)})", *beside])
 
 
 def known_texts(

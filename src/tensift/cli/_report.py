@@ -11,7 +11,12 @@ from tensift._utils.units import format_bytes
 from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments, format_shape
 from tensift.cli._constraints import CONSTRAINTS_EPILOG, add_constraint_arguments
-from tensift.cli._input import add_input_arguments, inputs_of, read_input
+from tensift.cli._input import (
+    add_input_arguments,
+    describe_weighing,
+    inputs_of,
+    read_input,
+)
 from tensift.cli._method import (
     add_method_arguments,
     fit_selector,
@@ -90,6 +95,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         output.write_text(path.name, page)
     shape = format_shape(dataset.feature_shape)
     console.say(f"input     {arguments.input}: {dataset.n_samples} samples of {shape}")
+    for word, described in describe_weighing(dataset).items():
+        console.say(f"{word:<9} {described}")
     if selector.n_features_to_select == "auto":
         console.say(f"chosen    {selector.suggested_count_.reason}")
     say_missing(console, selector)

@@ -18,6 +18,7 @@ from tensift.cli._constraints import CONSTRAINTS_EPILOG, add_constraint_argument
 from tensift.cli._figures import FORMATS, require_figures, warn_not_made, write_figure
 from tensift.cli._input import (
     add_input_arguments,
+    describe_weighing,
     feature_names_of,
     inputs_of,
     names_of,
@@ -86,6 +87,7 @@ examples:
   tensift select cube.h5 --variable cube -k 500 --basis haar,dct --jobs -1
   tensift select images.npy -k 100 --stability 50       say which features stay selected
   tensift select table.csv -k 10 --labels species       do not take the labels for a feature
+  tensift select eeg.npz -k 8 --feature-mode 0 --groups subject   all subjects count equally
   tensift select eeg.npz -k 8 --feature-mode 0 --include Cz --constraints sensors.csv --budget 12
 """
 
@@ -214,6 +216,8 @@ def _summarise(
     )
     if dataset.labels is not None:
         console.say(f"labels    {dataset.n_classes} classes in the file, not used")
+    for word, described in describe_weighing(dataset).items():
+        console.say(f"{word:<9} {described}")
     console.say(f"method    {_method_in_words(selector, dataset)}")
     if isinstance(selector, STPCASelector):
         for reason in selector.choice_.reasons:

@@ -12,6 +12,7 @@ from tensift import StabilitySelection, stability_selection
 from tensift._utils.tables import to_csv
 from tensift.cli._arguments import positive_int
 from tensift.cli._console import Console
+from tensift.cli._input import weighing_of
 from tensift.datasets import TensorDataset
 from tensift.labels import Names
 from tensift.selection import TensorSelector
@@ -50,6 +51,7 @@ def resampled(
             _quiet(selector),
             dataset,
             n_resamples=arguments.stability,
+            **weighing_of(dataset),
             n_jobs=arguments.n_jobs or 1,
             verbose=console.shows_progress,
         )

@@ -20,7 +20,7 @@ from tensift.comparison._result import SelectorComparison
 from tensift.comparison._schedule import Schedule
 from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
-from tensift.labels import SampleDims, unlabelled
+from tensift.labels import SampleDims, groups_of, unlabelled
 from tensift.metrics import check_samples, count_features, encode_labels
 from tensift.moments import MissingValues, conditional_means, is_missing
 from tensift.selection import (
@@ -29,6 +29,7 @@ from tensift.selection import (
     constraints_in_words,
     held_constraints,
 )
+from tensift.sources import SampleWeights, takes_weights
 
 __all__ = ["compare_selectors"]
 
@@ -42,6 +43,8 @@ def compare_selectors(
     feature_mode: int | str | None = None,
     sample_dim: SampleDims = None,
     constraints: Constraints | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     n_clusters: int | None = None,
     n_neighbors: int = 5,
     n_resamples: int = 10,
@@ -84,6 +87,12 @@ def compare_selectors(
         What every selection must respect, also on half-samples: features to keep or leave out, a
         budget, distances, groups. Estimators that have constraints of their own keep those.
         AllFeatures refuses constraints that it cannot respect, and its row says so.
+    sample_weight : array-like of shape (n,), optional
+        How much each sample counts in fits and in what is measured on held-out samples. Measures
+        that need labels do not use it. A note names the methods whose fit takes no weights.
+    groups : array-like of shape (n,), optional
+        The group of each sample, such as its subject. Selections are judged on whole groups that
+        they were not made on, and all groups count equally.
     n_clusters : int, optional
         The number of clusters, for the selectors that have this parameter. By default each uses
         its own default, and the notes of the result list them. It is never the number of classes
@@ -158,21 +167,24 @@ def compare_selectors(
         raise ValueError(f"missing must be 'raise' or 'allow'; got {missing!r}")
     labelled = unlabelled(X, sample_dim).in_one_unit()
     data, mode = check_samples(labelled, feature_mode, missing=missing)
-    lacks = None
-    if missing == "allow" and is_missing(data).any():
-        lacks = MissingValues.in_rows(data)
-        lacks.check()
-        data = conditional_means(data)
     if len(data) < 4:
         raise ValueError(f"X has {len(data)} sample(s); half-samples need at least 4")
+    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+    if weights is not None:
+        data, weights, labels = _those_that_count(data, weights, labels)
+    lacks = None
+    if is_missing(data).any():
+        lacks = MissingValues.in_rows(data)
+        lacks.check()
+        data = conditional_means(data, None if weights is None else weights.values)
     n_features = count_features(data.shape[1:], mode)
     wanted = _check_count(n_features_to_select, n_features)
     if constraints is not None and not isinstance(constraints, Constraints):
         raise TypeError(f"constraints must be tensift.Constraints; got {constraints!r}")
     # Fail early: no selector accepts data, or constraints, that this one refuses.
-    samples = Samples(data, mode, names=labelled.names)
+    samples = Samples(data, mode, None, weights, labelled.names)
     first = VarianceSelector(wanted, feature_mode=mode, constraints=constraints)
-    first.fit(samples.named(data))
+    first.fit(samples.named(data), None, None if weights is None else weights.values)
     _check_numbers(
         n_resamples=(n_resamples, 2), n_seeds=(n_seeds, 1), n_repeats=(n_repeats, 1),
         random_state=(random_state, 0), n_neighbors=(n_neighbors, 1),
@@ -194,11 +206,48 @@ def compare_selectors(
     notes = [] if n_clusters is not None else _own_numbers_of_clusters(methods)
     if lacks is not None:
         notes.append(f"{lacks}; all methods see estimates in their place.")
-    notes += _on_constraints(constraints, first, methods)
+    notes += _on_constraints(constraints, first, methods) + _on_weights(weights, methods)
     held = held_constraints(first)
     costs = None if held is None else held.costs
     found = summarise(outcomes, n_features, wanted, data.shape[1:], mode, notes, constraints, costs)
     return replace(found, names=labelled.names)
+
+
+def _those_that_count(
+    data: np.ndarray, weights: SampleWeights, labels: ArrayLike | None
+) -> tuple[np.ndarray, SampleWeights, ArrayLike | None]:
+    """Return samples, weights and labels without samples of weight zero."""
+    mask = weights.check_length(len(data)).positive
+    if labels is not None:
+        labels = np.asarray(_check_labels(labels, len(data)))[mask]
+    data, weights = data[mask], weights.used
+    if len(data) < 4:
+        raise ValueError(
+            f"sample_weight is positive for {len(data)} sample(s); half-samples need at least 4"
+        )
+    if weights.groups is not None:
+        sizes = np.bincount(weights.groups)
+        if np.count_nonzero(sizes) < 2 or len(data) - sizes.max() < 2:
+            raise ValueError(
+                "groups must have at least two groups, and at least two samples outside the "
+                "largest, so that groups can be held out"
+            )
+    return data, weights, labels
+
+
+def _on_weights(weights: SampleWeights | None, methods: Iterable[Method]) -> list[str]:
+    """Return notes that say what was held out, and which methods count all samples alike."""
+    notes: list[str] = []
+    if weights is None:
+        return notes
+    if weights.groups is not None:
+        count = len(np.unique(weights.groups))
+        notes.append(f"Selections are judged on groups they were not made on ({count} groups).")
+    alike = [method.name for method in methods if not takes_weights(method.estimator)]
+    if alike:
+        names = ", ".join(alike)
+        notes.append(f"These methods take no weights and count all samples alike: {names}.")
+    return notes
 
 
 def _check_count(wanted: int | float, n_features: int) -> int:

@@ -18,7 +18,7 @@ from tensift.comparison._methods import Method
 from tensift.labels import Labelled, Names
 from tensift.metrics import Judge, Reconstruction, evaluate_selection, redundancy
 from tensift.selection import TensorSelector, held_constraints
-from tensift.sources import even_subsample
+from tensift.sources import SampleWeights, kept_samples, takes_weights
 
 __all__ = [
     "LABELLED",
@@ -39,11 +39,15 @@ LIKENESS = ("neighbours_kept", "neighbour_agreement")  # the measures that decid
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The data, the feature mode, the labels, which only `Judgement` reads, and the names."""
+    """The data, the feature mode, the labels, which only `Judgement` reads, and the names.
+
+    Samples may have weights. If these have groups, whole groups are held out.
+    """
 
     data: np.ndarray
     feature_mode: int | None
     labels: np.ndarray | None = None
+    weights: SampleWeights | None = None
     names: Names | None = None
 
     def compute(self, task: Task) -> Result:
@@ -59,9 +63,27 @@ class Samples:
         digest = hashlib.sha256(f"{self.data.dtype.str} {self.data.shape}".encode())
         for sample in self.data:
             digest.update(sample.tobytes())
+        if self.weights is not None:
+            digest.update(self.weights.values.tobytes())
+            if self.weights.groups is not None:
+                digest.update(self.weights.groups.tobytes())
         if self.names is not None:  # constraints and modes may be given by name
             digest.update(repr(self.names.to_texts()).encode())
         return f"{digest.hexdigest()} {self.feature_mode}"
+
+    def halves(self, shuffle: int, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the samples to select on and those to judge on."""
+        if self.weights is None or self.weights.groups is None:
+            return _halves(len(self.data), shuffle, place)
+        codes = self.weights.groups
+        names = np.unique(codes)
+        learning, _ = _halves(len(names), shuffle, place)
+        chosen = np.isin(codes, names[learning])
+        return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+
+    def weights_of(self, which: np.ndarray | slice) -> np.ndarray | None:
+        """Return the weights of some samples; None if samples count alike."""
+        return None if self.weights is None else self.weights.values[which]
 
 
 class Task(Protocol):
@@ -112,11 +134,14 @@ class _Fitting(ABC):
             lines = str(error).strip().splitlines()
             return {"error": lines[0] if lines else type(error).__name__}
 
-    def _fit(self, data: Any) -> TensorSelector:
-        selector = self.method.seeded(self.seed)
+    def _fit(self, data: Any, weights: np.ndarray | None) -> TensorSelector:
+        selector: Any = self.method.seeded(self.seed)
+        weighs = weights is not None and takes_weights(selector)
+        more = {"sample_weight": weights} if weighs else {}
         with time_limit(self.limit):
-            selector.fit(data)
-        return selector
+            selector.fit(data, **more)
+        fitted: TensorSelector = selector
+        return fitted
 
     @abstractmethod
     def _compute(self, samples: Samples) -> Result:
@@ -138,7 +163,7 @@ class Fit(_Fitting):
 
     def _compute(self, samples: Samples) -> Result:
         started = time.process_time()
-        selector = self._fit(samples.named(samples.data))
+        selector = self._fit(samples.named(samples.data), samples.weights_of(slice(None)))
         result: Result = {"seconds": time.process_time() - started, "features": _kept(selector)}
         if self.ranked:
             result["scores"] = selector.scores_.tolist()
@@ -169,7 +194,7 @@ class Memory(_Fitting):
         try:
             tracemalloc.reset_peak()
             before, _ = tracemalloc.get_traced_memory()
-            self._fit(samples.named(samples.data))
+            self._fit(samples.named(samples.data), samples.weights_of(slice(None)))
             _, peak = tracemalloc.get_traced_memory()
         finally:
             if not tracing:
@@ -190,13 +215,17 @@ class HalfSample(_Fitting):
 
     def _compute(self, samples: Samples) -> Result:
         data, mode = samples.data, samples.feature_mode
-        learning, test = _halves(len(data), self.shuffle, self.place)
-        features = np.array(_kept(self._fit(samples.named(data[learning]))))
-        missed, total = Reconstruction(data, features, mode).missed(learning, test)
+        learning, test = samples.halves(self.shuffle, self.place)
+        fitted = self._fit(samples.named(data[learning]), samples.weights_of(learning))
+        features = np.array(_kept(fitted))
+        weights = None if samples.weights is None else samples.weights.values
+        missed, total = Reconstruction(data, features, mode, weights).missed(learning, test)
         return {
             "features": features.tolist(),
             "reconstruction_error": missed / total if total > 0 else float("nan"),
-            "redundancy": redundancy(data[test], features, feature_mode=mode),
+            "redundancy": redundancy(
+                data[test], features, feature_mode=mode, sample_weight=samples.weights_of(test)
+            ),
         }
 
 
@@ -226,11 +255,13 @@ class LikenessOfHalf:
 
     def compute(self, samples: Samples) -> Result:
         """Return the values of every selection, by measure."""
-        _, test = _halves(len(samples.data), self.shuffle, self.place)
-        rows = even_subsample(samples.data[test])
+        _, test = samples.halves(self.shuffle, self.place)
+        own = None if samples.weights is None else samples.weights.take(test)
+        kept = kept_samples(samples.data[test], own)
+        rows = kept.rows
         if (rows == rows[:1]).all():  # nothing to tell samples apart by
             return {measure: [float("nan")] * len(self.selections) for measure in LIKENESS}
-        judge = Judge(rows, samples.feature_mode)
+        judge = Judge(rows, samples.feature_mode, kept.weights)
         return {
             measure: [getattr(judge, measure)(np.array(one)) for one in self.selections]
             for measure in LIKENESS

@@ -48,6 +48,11 @@ class TensorDataset:
         of a scene is a sample. By default (n,).
     kept : ndarray of int of shape (n,), optional
         The flat places of the samples in `sample_shape`, if some were left out.
+    weights : ndarray of shape (n,), optional
+        How much each sample counts. Like `labels` and `groups`, estimators do not look at them by
+        themselves: pass ``sample_weight=dataset.weights``.
+    groups : ndarray of shape (n,), optional
+        The group of each sample, such as its subject; any values.
 
     Examples
     --------
@@ -82,6 +87,8 @@ class TensorDataset:
     units: dict[str, str] | None = None
     sample_shape: tuple[int, ...] | None = None
     kept: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         data = as_array(self.data, "data")
@@ -93,8 +100,9 @@ class TensorDataset:
                 "data must have a sample axis and at least one feature mode, shape "
                 f"(n, d_1, ..., d_m); got shape {data.shape}"
             )
-        if self.labels is not None:
-            self._set("labels", _checked_labels(self.labels, len(data)))
+        for name in ("labels", "weights", "groups"):
+            if getattr(self, name) is not None:
+                self._set(name, _one_for_each(name, getattr(self, name), len(data)))
         modes = data.ndim - 1
         if self.feature_mode is not None and not 0 <= self.feature_mode < modes:
             raise ValueError(
@@ -233,17 +241,17 @@ class TensorDataset:
         )
 
 
-def _checked_labels(labels: Any, n_samples: int) -> np.ndarray:
-    labels = np.asarray(as_array(labels, "labels"))
+def _one_for_each(name: str, given: Any, n_samples: int) -> np.ndarray:
+    values = np.asarray(as_array(given, name))
     # MATLAB knows no vectors: labels arrive as one column or one row.
-    if labels.ndim == 2 and 1 in labels.shape:
-        labels = labels.ravel()
-    if labels.shape != (n_samples,):
+    if values.ndim == 2 and 1 in values.shape:
+        values = values.ravel()
+    if values.shape != (n_samples,):
         raise ValueError(
-            f"labels must hold one value for each of the {n_samples} samples; "
-            f"got shape {labels.shape}"
+            f"{name} must hold one value for each of the {n_samples} samples; "
+            f"got shape {values.shape}"
         )
-    return labels
+    return values
 
 
 def _checked_kept(kept: Any, shape: tuple[int, ...] | None, n_samples: int) -> np.ndarray:

@@ -45,6 +45,8 @@ def read_tensor(
     mask: Any = None,
     nodata: float | None = None,
     drop_label: Any = None,
+    weights: Any = None,
+    groups: Any = None,
     header: bool | None = None,
     columns: Sequence[str | int] | None = None,
     drop: Sequence[str | int] | None = None,
@@ -115,6 +117,9 @@ def read_tensor(
         (``data ignore value`` in ENVI, ``GDAL_NODATA`` in TIFF). NaN is a value here too.
     drop_label : optional
         Samples with this label are left out, such as 0 for the unlabelled pixels of a scene.
+    weights, groups : str, path or array-like of shape (n,), optional
+        How much each sample counts, and its group, such as its subject. They are given like
+        `labels`, but are never looked for by themselves.
     header : bool, optional
         Tables only: whether the first line names the columns. By default its cells are compared
         with the columns below; an unclear case is an error.
@@ -194,7 +199,7 @@ def read_tensor(
     contents = open_tensor_file(path)
     options = {"header": header, "columns": columns, "drop": drop}
     given = {name: value for name, value in options.items() if value is not None}
-    samples = _Samples(labels, mask, nodata, drop_label)
+    samples = _Samples(labels, mask, nodata, drop_label, {"weights": weights, "groups": groups})
     if contents is None:
         return _read_text_tensor(path, variable, sample_axis, samples, given)
     if given:
@@ -202,7 +207,7 @@ def read_tensor(
             f"{path}: {next(iter(given))} is for tables in text files; this is {contents.format}"
         )
 
-    besides = {name for name in (labels, mask) if isinstance(name, str)}
+    besides = {name for name in (labels, mask, weights, groups) if isinstance(name, str)}
     name = choose_tensor(path, contents, variable, besides)
     stored = contents.arrays[name]
     axes = sample_axes_of(path, contents, stored, sample_axis)
@@ -246,12 +251,13 @@ def sample_axes_of(
 
 @dataclass(frozen=True)
 class _Samples:
-    """What the user says about samples: their labels, and which are left out."""
+    """What the user says about samples: labels, which are left out, weights and groups."""
 
     labels: Any
     mask: Any
     nodata: float | None
     drop_label: Any
+    beside: dict[str, Any]
 
     def of(
         self,
@@ -264,6 +270,7 @@ class _Samples:
         name: str = "",
         nodata: float | None = None,
         labels: np.ndarray | None = None,
+        read: dict[str, np.ndarray] | None = None,
         **known: Any,
     ) -> TensorDataset:
         """Make the dataset: `data` was stacked from `axes` of an array of this shape."""
@@ -271,6 +278,12 @@ class _Samples:
             labels = self._find_labels(path, contents, name, axes)
         if labels is not None:
             labels = along_samples(path, "labels", labels, shape, axes)
+        for what, given in self.beside.items():
+            values = (read or {}).get(what)
+            if values is None:
+                values = find_values(path, contents, given, what)
+            if values is not None:
+                known[what] = along_samples(path, what, values, shape, axes)
         whole = self._whole(path, contents, name, data, axes, nodata, shape)
         if self.drop_label is not None:
             if labels is None:
@@ -288,6 +301,7 @@ class _Samples:
                 )
             data = take_samples(path, data, kept)
             labels = None if labels is None else labels[kept]
+            known |= {what: known[what][kept] for what in self.beside if what in known}
             known |= {"sample_shape": sizes, "kept": kept}
         elif len(axes) > 1:
             known["sample_shape"] = sizes
@@ -365,10 +379,12 @@ def _read_text_tensor(
     if variable is not None:
         raise ValueError(f"{path}: variable={variable!r} was given, but a text file is one table")
     labels = samples.labels
-    column = labels if isinstance(labels, str) and file_of_values(labels) is None else None
+    column = _column_named(labels)
+    beside = {what: _column_named(given) for what, given in samples.beside.items()}
     # If the labels come from elsewhere, a column called "label" is a feature.
     names_to_try = LABEL_NAMES if labels is None else ()
-    read = read_table(path, column, names_to_try, **options)
+    asked = {what: name for what, name in beside.items() if name is not None}
+    read = read_table(path, column, names_to_try, beside=asked, **options)
     table, names = read.data, read.names
     axes = resolve_sample_axes(path, table.shape, 0 if sample_axis is None else sample_axis)
     data = stack_samples(path, table, axes)
@@ -380,9 +396,15 @@ def _read_text_tensor(
         table.shape,
         axes,
         labels=read.labels,
+        read=read.beside,
         dims=("column",) if by_column else None,
         coords={"column": names} if by_column else None,
     )
+
+
+def _column_named(given: Any) -> str | None:
+    """Return the column that an argument names, if it names no file."""
+    return given if isinstance(given, str) and file_of_values(given) is None else None
 
 
 def _load(path: Path, name: str, stored: StoredArray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Values that stand beside a tensor, one for each sample: labels and masks."""
+"""Values that stand beside a tensor, one for each sample: labels, masks, weights, groups."""
 
 from __future__ import annotations
 

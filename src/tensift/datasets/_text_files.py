@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -31,12 +31,13 @@ class Table:
     """The numbers of a text file.
 
     ``names`` are those of the columns of ``data``, None without a header. ``labels`` is the
-    column of labels, if there is one.
+    column of labels, if there is one, and ``beside`` are other columns that were set aside.
     """
 
     data: np.ndarray
     names: list[str] | None
     labels: np.ndarray | None
+    beside: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,15 @@ def read_table(
     header: bool | None = None,
     columns: Sequence[str | int] | None = None,
     drop: Sequence[str | int] = (),
+    beside: Mapping[str, str] | None = None,
 ) -> Table:
     """Read a table of numbers, with the names of its columns and a column of labels.
 
     ``header`` says whether the first line names the columns. By default the cells of the first
     row are compared with the columns below. ``columns`` are the columns to read, ``drop`` those
     to leave out: names, or positions from 0. ``label_column`` is the column of labels; without
-    it, a column with one of ``label_names`` is taken.
+    it, a column with one of ``label_names`` is taken. ``beside`` are other columns to set aside,
+    by what they are.
     """
     layout = _layout_of(path, header)
     kept = list(range(len(layout.first)))
@@ -97,7 +100,8 @@ def read_table(
         asked_for = set(kept) if columns is not None else set()
         found = [layout.first.index(name) for name in label_names if name in layout.first]
         labelled = next((c for c in found if c not in dropped | asked_for), None)
-    kept = [column for column in kept if column != labelled]
+    aside = {what: _column(layout, one, what) for what, one in (beside or {}).items()}
+    kept = [column for column in kept if column not in {labelled, *aside.values()}]
     if not kept:
         raise ValueError(f"{path}: no column is left to read")
 
@@ -106,13 +110,17 @@ def read_table(
     labels = None
     if labelled is not None:
         labels = _as_numbers_if_possible(_load(layout, [labelled], str)[:, 0])
+    values = {
+        what: _as_numbers_if_possible(_load(layout, [column], str)[:, 0])
+        for what, column in aside.items()
+    }
     data = _load(layout, kept, float)
     if not data.size:
         data = data.reshape(0, len(kept))
     elif data.shape[1] != len(kept):
         _refuse_ragged(layout)
     names = [layout.first[column] for column in kept] if layout.has_header else None
-    return Table(data, names, labels)
+    return Table(data, names, labels, values)
 
 
 def header_line(path: Path, header: bool | None = None) -> int | None:

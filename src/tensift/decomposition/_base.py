@@ -50,7 +50,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         self.n_components_ = self._n_features_out = coordinates.count
         self.component_slices_ = coordinates.slices
         self.component_numbers_ = coordinates.numbers
-        self.explained_variance_ = coordinates.explained / (moments.count - 1)
+        self.explained_variance_ = coordinates.explained / moments.degrees_of_freedom
         total = orientation.multiplicity @ moments.gram().trace()
         total /= orientation.unitary_factor or 1.0
         self.explained_variance_ratio_ = coordinates.explained / total
@@ -252,7 +252,7 @@ def energy_of_rounding(moments: Moments) -> float:
     gain = orientation.unitary_factor
     if gain is None:
         gain = math.prod(float(t.energy.sum(axis=1).max()) for t in orientation.transforms)
-    return gain * moments.count * orientation.size * (1e-14 * moments.peak) ** 2
+    return gain * moments.total * orientation.size * (1e-14 * moments.peak) ** 2
 
 
 def _round_to_ties(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from tensift._utils.sklearn_compat import fit_context_of_meta_estimator
 from tensift.decomposition._base import TensorDecomposition
 from tensift.decomposition._sparse_tensor_pca import SparseTensorPCA
+from tensift.labels import groups_of
 from tensift.selection import Constraints, TensorSelector
-from tensift.sources import even_subsample
+from tensift.sources import SampleWeights, kept_samples
 from tensift.stpca import Scoring
 
 __all__ = ["SelectFromDecomposition"]
@@ -100,7 +101,13 @@ class SelectFromDecomposition(TensorSelector):
         return getattr(self.estimator, "missing", "raise") == "allow"
 
     @fit_context_of_meta_estimator
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the decomposition and rank the features of `X`.
 
         Parameters
@@ -110,6 +117,8 @@ class SelectFromDecomposition(TensorSelector):
             ``missing="allow"``. Tensors may be complex.
         y : None
             Ignored.
+        sample_weight, groups : array-like of shape (n,), optional
+            How much each sample counts, and groups that count equally, as in `STPCASelector.fit`.
 
         Returns
         -------
@@ -119,7 +128,9 @@ class SelectFromDecomposition(TensorSelector):
             raise ValueError(
                 f"estimator must be a SparseTensorPCA, a TensorPCA or None, got {self.estimator!r}"
             )
-        samples = self._validate_samples(X, reset=True)
+        weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+        samples = self._validate_samples(X, reset=True, weights=weights)
+        used = None if weights is None else weights.used
         self._note_missing(samples)
         estimator = SparseTensorPCA() if self.estimator is None else clone(self.estimator)
         shape = estimator.feature_shape
@@ -128,9 +139,9 @@ class SelectFromDecomposition(TensorSelector):
                 f"feature_shape={tuple(shape)} of the estimator does not fit samples of shape "
                 f"{self.feature_shape_}; pass feature_shape to SelectFromDecomposition instead"
             )
-        self.estimator_ = estimator.fit(samples)
+        self.estimator_ = estimator.fit(samples, None, None if used is None else used.values)
         spread = Scoring.spread_of(estimator._moments)
-        self._set_scores(estimator.scores_, spread, even_subsample(samples))
+        self._set_scores(estimator.scores_, spread, kept_samples(samples, used))
         return self
 
     def score(self, X: ArrayLike, y: Any = None) -> float:

@@ -15,7 +15,7 @@ from tensift._utils.warnings import warn_user
 from tensift.decomposition._base import TensorDecomposition, energy_of_rounding
 from tensift.decomposition._coordinates import Coordinates
 from tensift.labels import SampleDims
-from tensift.moments import GramTensor, Orientation, usable_gram
+from tensift.moments import GramTensor, Orientation, SamplesInMemory, usable_gram
 from tensift.solvers import Coupling, SparsePCASolution, critical_sparsity, solve_sparse_pca
 from tensift.stpca import check_fractions
 
@@ -193,7 +193,7 @@ class SparseTensorPCA(TensorDecomposition):
     def _check_parameters(self) -> None:
         check_fractions(self.penalty_units, {"lam": self.lam})
 
-    def _solve(self, samples: NDArray | None) -> None:
+    def _solve(self, samples: SamplesInMemory | None) -> None:
         orientation = self._moments.orientation
         coupling = None
         if self.sparsity == "entries" and not _slices_are_independent(orientation):

@@ -15,7 +15,7 @@ from tensift.decomposition._base import TensorDecomposition, energy_of_rounding
 from tensift.decomposition._coordinates import Coordinates
 from tensift.decomposition._truncation import choose_ranks
 from tensift.labels import SampleDims
-from tensift.moments import GramTensor, usable_gram
+from tensift.moments import GramTensor, SamplesInMemory, usable_gram
 
 __all__ = ["TensorPCA"]
 
@@ -157,7 +157,7 @@ class TensorPCA(TensorDecomposition):
         self.missing = missing
         self.random_state = random_state
 
-    def _solve(self, samples: NDArray | None) -> None:
+    def _solve(self, samples: SamplesInMemory | None) -> None:
         moments, orientation = self._moments, self._moments.orientation
         gram = usable_gram(moments)
         self._warn_of_too_many(orientation.size, orientation.n_slices)
@@ -173,7 +173,7 @@ class TensorPCA(TensorDecomposition):
             unresolved = (ranks == available) & (available < min(gram.size, moments.count - 1))
             fine = np.flatnonzero(unresolved | (last < _ENERGY_THAT_NEEDS_SAMPLES * energy[:, 0]))
             if fine.size:
-                slices = orientation.to_slices(samples - moments.mean)[fine]
+                slices = orientation.to_slices(samples.with_roots(moments.mean))[fine]
                 energy[fine], vectors[fine] = _principal_components(GramTensor(slices, thin=True))
                 resolution[fine] **= 2
                 ranks, _ = self._ranks(energy, resolution)

@@ -5,6 +5,7 @@ from tensift.labels._frames import (
     is_frame,
     refuse_columns_without_numbers,
 )
+from tensift.labels._groups import groups_of
 from tensift.labels._labelled import Form, Labelled, SampleDims
 from tensift.labels._mne import kept_recording
 from tensift.labels._mne_channels import (
@@ -44,6 +45,7 @@ __all__ = [
     "columns_without_numbers",
     "coords_of",
     "data_channels",
+    "groups_of",
     "imported_xarray",
     "is_frame",
     "is_loaded_recording",

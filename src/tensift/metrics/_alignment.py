@@ -71,7 +71,8 @@ class Alignment:
     def __init__(self, likeness: Likeness) -> None:
         self._likeness = likeness
         self._varies = likeness.deviations > _LEAST_DEVIATION * likeness.deviations.max()
-        self._norm = _norm_of_products(likeness.directions)
+        self._directions = likeness.weighed(likeness.directions)
+        self._norm = _norm_of_products(self._directions)
 
     def of(self, features: np.ndarray) -> float:
         """Return the alignment of the selected features."""
@@ -79,8 +80,8 @@ class Alignment:
         if features.size == 0:
             return 0.0
         deviations = self._likeness.elementwise(self._likeness.deviations, features)
-        columns = self._likeness.columns(features) / np.sqrt(deviations)
-        shared = float(np.sum((self._likeness.directions.T @ columns) ** 2))
+        columns = self._likeness.weighed(self._likeness.columns(features)) / np.sqrt(deviations)
+        shared = float(np.sum((self._directions.T @ columns) ** 2))
         return shared / (_norm_of_products(columns) * self._norm)
 
 

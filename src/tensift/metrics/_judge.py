@@ -53,7 +53,11 @@ class SelectionJudgement:
 
 
 def judge_selections(
-    X: ArrayLike, selections: Iterable[ArrayLike], *, feature_mode: int | str | None = None
+    X: ArrayLike,
+    selections: Iterable[ArrayLike],
+    *,
+    feature_mode: int | str | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> SelectionJudgement:
     """Judge which of several selections keeps samples most recognisable, without labels.
 
@@ -72,6 +76,8 @@ def judge_selections(
         because more features keep more.
     feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
+    sample_weight : array-like of shape (n,), optional
+        How much each sample counts.
 
     Returns
     -------
@@ -97,7 +103,7 @@ def judge_selections(
     >>> found.best
     1
     """
-    judge = Judge(X, feature_mode)
+    judge = Judge(X, feature_mode, sample_weight)
     chosen = [judge.check(f"selections[{k}]", one) for k, one in enumerate(selections)]
     if not chosen:
         raise ValueError("selections must contain at least one selection")
@@ -116,6 +122,8 @@ class Judge:
         The samples, with all features.
     feature_mode : int or str, optional
         The mode whose indices are the features.
+    sample_weight : array-like of shape (n,), optional
+        How much each sample counts.
 
     Examples
     --------
@@ -127,8 +135,13 @@ class Judge:
     True
     """
 
-    def __init__(self, X: ArrayLike, feature_mode: int | str | None = None) -> None:
-        self._likeness = likeness = Likeness(X, feature_mode)
+    def __init__(
+        self,
+        X: ArrayLike,
+        feature_mode: int | str | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        self._likeness = likeness = Likeness(X, feature_mode, sample_weight)
         # Among few samples, ten neighbours would be almost all of them.
         count = min(NEIGHBOURS, max(1, likeness.n_samples // 4))
         self._neighbourhoods = Neighbourhoods(likeness, count)

@@ -67,7 +67,8 @@ class NeighbourAgreement:
 
     @cached_property
     def _agreement(self) -> NDArray[np.float64]:
-        return feature_agreement(self._likeness.samples, self._likeness.feature_mode)
+        likeness = self._likeness
+        return feature_agreement(likeness.samples, likeness.feature_mode, likeness.shares)
 
     def of(self, features: np.ndarray) -> float:
         """Return the mean agreement of the selected features."""

@@ -91,5 +91,4 @@ class Neighbourhoods:
         distances = squares[:, None] + squares - 2 * (rows @ rows.T)
         found = nearest(distances, squares, self._count)
         # einsum sums the products without a further n x n matrix.
-        shared = float(np.einsum("ij,ij->", found, self._true))
-        return shared / (self._count * len(rows))
+        return self._likeness.mean(np.einsum("ij,ij->i", found, self._true)) / self._count

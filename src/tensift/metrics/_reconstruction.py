@@ -95,9 +95,19 @@ def reconstruction_error(
 
 
 class Reconstruction:
-    """Predict all elements of samples from those of the selected features."""
+    """Predict all elements of samples from those of the selected features.
 
-    def __init__(self, data: np.ndarray, features: np.ndarray, feature_mode: int | None) -> None:
+    Samples may have positive weights, whose sizes do not matter, only their ratios.
+    """
+
+    def __init__(
+        self,
+        data: np.ndarray,
+        features: np.ndarray,
+        feature_mode: int | None,
+        weights: np.ndarray | None = None,
+    ) -> None:
+        self._weights = weights
         kept = kept_elements(data.shape[1:], features, feature_mode)
         self._kept = np.concatenate([kept, kept]) if np.iscomplexobj(data) else kept
         rows = as_real_rows(data)
@@ -110,8 +120,13 @@ class Reconstruction:
         The mean is that of the training samples: the best prediction without any features.
         """
         kept = self._kept
-        mean = self._rows[learning].mean(axis=0)
+        weights = self._weights
+        own = None if weights is None else weights[learning]
+        mean = np.average(self._rows[learning], axis=0, weights=own)
         known, new = self._rows[learning] - mean, self._rows[test] - mean
+        if weights is not None and own is not None:
+            known *= np.sqrt(own / np.mean(own))[:, None]
+            new *= np.sqrt(weights[test])[:, None]  # errors are linear in what is predicted
         errors = new[:, ~kept] - _predict(known[:, kept], known[:, ~kept], new[:, kept])
         return float(np.sum(errors**2)), float(np.sum(new**2))
 

@@ -9,12 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift.metrics._features import check_features, check_samples, count_features, restrict
+from tensift.sources import SampleWeights
 
 __all__ = ["redundancy"]
 
 
 def redundancy(
-    X: ArrayLike, features: ArrayLike, *, feature_mode: int | str | None = None
+    X: ArrayLike,
+    features: ArrayLike,
+    *,
+    feature_mode: int | str | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Mean absolute correlation between the selected features.
 
@@ -30,6 +35,8 @@ def redundancy(
         ``feature_mode``), or a boolean mask of all features.
     feature_mode : int or str, optional
         The mode whose indices are the features. By default every element is a feature.
+    sample_weight : array-like of shape (n,), optional
+        How much each sample counts.
 
     Returns
     -------
@@ -58,9 +65,12 @@ def redundancy(
     0.0
     """
     data, feature_mode = check_samples(X, feature_mode)
+    weights = SampleWeights.of(sample_weight)
+    if weights is not None:
+        data, weights = data[weights.check_length(len(data)).positive], weights.used
     n_features = count_features(data.shape[1:], feature_mode)
     kept = check_features("features", features, n_features)
-    columns = _centred_columns(data, kept, feature_mode)
+    columns = _centred_columns(data, kept, feature_mode, weights)
     if len(columns) < 2:
         return math.nan
     # Both give the same values; choose the one with the smaller products.
@@ -70,9 +80,15 @@ def redundancy(
 
 
 def _centred_columns(
-    data: np.ndarray, features: np.ndarray, feature_mode: int | None
+    data: np.ndarray,
+    features: np.ndarray,
+    feature_mode: int | None,
+    weights: SampleWeights | None,
 ) -> np.ndarray:
-    """Return the features that vary, centred and scaled to at most 1: (feature, n, column)."""
+    """Return the features that vary, centred and scaled to at most 1: (feature, n, column).
+
+    Samples with weights are multiplied by the roots of these.
+    """
     rows = restrict(data, features, feature_mode)
     if feature_mode is None:
         columns = rows.reshape(len(data), -1, len(features)).transpose(2, 0, 1)
@@ -83,7 +99,10 @@ def _centred_columns(
     columns = columns - columns[:, :1]  # constant columns become exactly zero
     peaks = np.abs(columns).max(axis=(1, 2))
     columns = columns[peaks > 0] / peaks[peaks > 0, None, None]
-    return np.asarray(columns - columns.mean(axis=1, keepdims=True))
+    if weights is None:
+        return np.asarray(columns - columns.mean(axis=1, keepdims=True))
+    means = np.average(columns, axis=1, weights=weights.values)
+    return np.asarray((columns - means[:, None]) * np.sqrt(weights.values)[:, None])
 
 
 def _after(data: np.ndarray, feature_mode: int) -> int:

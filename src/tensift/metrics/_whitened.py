@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensift.metrics._checks import as_real_rows
 from tensift.metrics._features import check_features, check_samples, count_features, kept_elements
 from tensift.selection import whitened_components
-from tensift.sources import even_subsample
+from tensift.sources import SampleWeights, kept_samples
 
 __all__ = ["Likeness"]
 
@@ -28,21 +28,34 @@ class Likeness:
         The samples. At most 2048 evenly spaced ones are used.
     feature_mode : int or str, optional
         The mode whose indices are the features.
+    sample_weight : array-like of shape (n,), optional
+        How much each sample counts.
 
     Attributes
     ----------
+    shares : ndarray of shape (n_samples,) or None
+        The weights of the used samples, scaled to a mean of one.
     samples : ndarray of shape (n_samples, d_1, ..., d_m)
         The used samples as they were given.
     rows : ndarray of shape (n_samples, elements)
         The used samples, real, centred and scaled to at most 1. A complex number has two elements.
     """
 
-    def __init__(self, X: ArrayLike, feature_mode: int | str | None = None) -> None:
+    def __init__(
+        self,
+        X: ArrayLike,
+        feature_mode: int | str | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
         data, self.feature_mode = check_samples(X, feature_mode)
+        weights = SampleWeights.of(sample_weight)
+        if weights is not None:
+            data, weights = data[weights.check_length(len(data)).positive], weights.used
         self._shape = data.shape[1:]
         self.n_features = count_features(self._shape, self.feature_mode)
         self._is_complex = np.iscomplexobj(data)
-        self.samples = even_subsample(data)
+        kept = kept_samples(data, weights)
+        self.samples, self.shares = kept.rows, kept.shares
         rows = as_real_rows(self.samples)
         if len(rows) < 2:
             raise ValueError(f"X has {len(rows)} sample(s); neighbours need at least 2")
@@ -52,7 +65,7 @@ class Likeness:
             raise ValueError("X is constant, so all samples look the same")
         # Scale to at most 1, so that squares neither overflow nor underflow.
         rows = rows / peak
-        self.rows = rows - rows.mean(axis=0)
+        self.rows = rows - np.average(rows, axis=0, weights=self.shares)
 
     @property
     def n_samples(self) -> int:
@@ -62,18 +75,30 @@ class Likeness:
     @cached_property
     def directions(self) -> NDArray[np.float64]:
         """Whitened components with rows of length 1: their products are cosines."""
-        components = whitened_components(self.rows, _COMPONENTS)
+        components = whitened_components(self.weighed(self.rows), _COMPONENTS)
         lengths = np.linalg.norm(components, axis=1, keepdims=True)
         return np.asarray(components / np.where(lengths > 0, lengths, 1))
 
     @cached_property
     def deviations(self) -> NDArray[np.float64]:
         """The standard deviation of every feature; its elements count together."""
-        squares = np.mean(self.rows**2, axis=0).reshape(-1, *self._shape).sum(axis=0)
+        squares = (
+            np.mean(self.weighed(self.rows) ** 2, axis=0).reshape(-1, *self._shape).sum(axis=0)
+        )
         if self.feature_mode is None:
             return np.sqrt(squares.ravel())
         others = tuple(mode for mode in range(squares.ndim) if mode != self.feature_mode)
         return np.asarray(np.sqrt(squares.sum(axis=others)))
+
+    def weighed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return one row for each sample, multiplied by the root of its weight."""
+        if self.shares is None:
+            return values
+        return values * np.sqrt(self.shares)[:, None]
+
+    def mean(self, values: NDArray[np.float64]) -> float:
+        """Return the mean of one value for each sample."""
+        return float(np.average(values, weights=self.shares))
 
     def check(self, name: str, features: ArrayLike) -> np.ndarray:
         """Return feature indices, given indices or a mask of all features."""

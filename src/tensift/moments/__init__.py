@@ -7,6 +7,7 @@ from tensift.moments._dask_moments import DaskMoments, joined_gram
 from tensift.moments._data_checks import check_magnitude, usable_gram, usable_scale
 from tensift.moments._deviations import FeatureScale, spread_above_rounding
 from tensift.moments._device_moments import DeviceMoments
+from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_message
 from tensift.moments._lazy import lazy_source
 from tensift.moments._missing import MissingValues, is_missing
@@ -38,6 +39,7 @@ __all__ = [
     "ObservedMoments",
     "Orientation",
     "OrientedEstimator",
+    "SamplesInMemory",
     "Stack",
     "TensorEstimator",
     "blocks_of",

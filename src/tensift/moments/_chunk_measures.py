@@ -12,9 +12,10 @@ from tensift._utils.pool import Pool
 from tensift._utils.stacks import squared_modulus
 from tensift.algebra import self_correlation
 from tensift.moments._missing import is_missing, refuse_mixed
-from tensift.moments._moments import Moments, checked_peak
+from tensift.moments._moments import Moments, along_samples, checked_peak
 from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation
+from tensift.sources import SampleWeights
 
 __all__ = [
     "MomentsOfChunk",
@@ -35,23 +36,32 @@ class MomentsOfChunk:
     slices: slice | None = None
     missing: bool = False  # whether NaN stands for a value that was not observed
 
-    def __call__(self, chunk: NDArray) -> Moments:
+    def __call__(self, chunk: NDArray, weights: SampleWeights | None = None) -> Moments:
         """Return the moments of a chunk."""
-        return self.add(self.blank(), chunk)
+        return self.add(self.blank(), chunk, weights=weights)
 
     def blank(self) -> Moments:
         """Return moments of no samples."""
         kind = ObservedMoments if self.missing else Moments
         return kind(self.orientation, self.slices)
 
-    def add(self, moments: Moments, chunk: NDArray, pool: Pool | None = None) -> Moments:
+    def add(
+        self,
+        moments: Moments,
+        chunk: NDArray,
+        pool: Pool | None = None,
+        weights: SampleWeights | None = None,
+    ) -> Moments:
         """Check a chunk and add it to moments."""
-        return moments.update(_in_shape(chunk, self.orientation.feature_shape), pool)
+        samples = _in_shape(chunk, self.orientation.feature_shape)
+        return moments.update(samples, pool, weights=_values(weights))
 
-    def add_more(self, moments: Moments, chunk: NDArray, pool: Pool) -> None:
+    def add_more(
+        self, moments: Moments, chunk: NDArray, pool: Pool, weights: SampleWeights | None = None
+    ) -> None:
         """Add a chunk that others will follow; call ``moments.flush`` after the last."""
         samples = _in_shape(chunk, self.orientation.feature_shape)
-        moments.update(samples, pool, more_follows=True)
+        moments.update(samples, pool, weights=_values(weights), more_follows=True)
 
 
 def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:
@@ -59,11 +69,16 @@ def moments_of_chunk(chunk: NDArray, orientation: Orientation) -> Moments:
     return MomentsOfChunk(orientation)(chunk)
 
 
+def _values(weights: SampleWeights | None) -> NDArray[np.float64] | None:
+    return None if weights is None else weights.values
+
+
 def correlations_of_chunk(
     chunk: NDArray,
     feature_shape: tuple[int, ...],
     modes: Sequence[int],
     deviations: NDArray[np.float64] | None = None,
+    weights: SampleWeights | None = None,
     *,
     missing: bool = False,
 ) -> list[NDArray]:
@@ -76,6 +91,8 @@ def correlations_of_chunk(
         refuse_mixed("eigen")
     samples = samples if deviations is None else samples / deviations
     samples = samples.astype(complex if np.iscomplexobj(samples) else float, copy=False)
+    if weights is not None:
+        samples = samples * along_samples(np.sqrt(weights.values), samples)
     return [self_correlation(samples, mode + 1) for mode in modes]
 
 

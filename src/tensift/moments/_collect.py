@@ -6,18 +6,20 @@ import os
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tensift._utils.checkpoint import fingerprint
 from tensift._utils.namespace import is_device_array
 from tensift._version import __version__
 from tensift.algebra import make_transform
-from tensift.labels import SampleDims
+from tensift.labels import SampleDims, groups_of
+from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._moments import Moments
 from tensift.moments._oriented import OrientedEstimator
 from tensift.moments._resume import PassCheckpoint
 from tensift.sources import (
     ChunkedSource,
+    SampleWeights,
     SlicingReader,
     StoredSource,
 )
@@ -33,6 +35,8 @@ def collect_moments(
     feature_shape: tuple[int, ...] | None = None,
     sample_dim: SampleDims = None,
     missing: str = "raise",
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -51,13 +55,15 @@ def collect_moments(
         samples, or a Dask array.
     orientation, basis, feature_shape, sample_dim, missing, random_state
         As in `STPCASelector`. With ``basis="eigen"`` the samples are read twice.
+    sample_weight, groups : array-like of shape (n,), optional
+        How much each sample counts, and groups that count equally, as in `STPCASelector.fit`.
     n_jobs : int or None, default=None
         The number of threads. The result does not depend on it.
     checkpoint : path-like, optional
         A file to which the moments so far are written every few seconds. A call with the same
-        samples and parameters continues from there and returns exactly the same numbers. A file
-        of other samples or parameters is refused; samples are compared by shape, dtype, and some
-        of their values. Processes that use one file do not damage it, but they share no work: each
+        samples, weights and parameters continues from there and returns exactly the same numbers.
+        A file of other ones is refused; samples are compared by shape, dtype, and some of their
+        values. Processes that use one file do not damage it, but they share no work: each
         reads it once, and the last to write wins.
     verbose : bool or int, default=False
         Show progress on standard error.
@@ -86,6 +92,7 @@ def collect_moments(
         orientation, basis, feature_shape, sample_dim, missing, random_state, n_jobs, verbose
     )
     collector._validate_params()
+    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
     if checkpoint is not None and missing == "allow":
         raise ValueError(
             "checkpoint cannot be used with missing='allow', whose sums it does not hold; leave "
@@ -93,9 +100,10 @@ def collect_moments(
         )
     if checkpoint is not None:
         source = _readable_here(X, collector)
-        collector._take_in(source, PassCheckpoint(checkpoint, collector.fingerprint(source)))
+        digest = collector.fingerprint(source, weights)
+        collector._take_in(source, PassCheckpoint(checkpoint, digest), weights)
     else:
-        collector._take_in(X)
+        collector._take_in(X, weights=weights)
     return collector._moments
 
 
@@ -107,7 +115,7 @@ def _readable_here(X: Any, collector: _Collector) -> ChunkedSource:
         )
     source = collector._source_of(X)
     if source is None:
-        source = StoredSource(SlicingReader(collector._first_samples(X, 2)))
+        source = StoredSource(SlicingReader(collector._first_samples(X, 2)[0]))
         source.names = collector.names_
     if not isinstance(source, ChunkedSource):
         raise ValueError(
@@ -149,10 +157,10 @@ class _Collector(OrientedEstimator):
     def _needs_subsample(self) -> bool:
         return True  # a later fit on the moments may need it
 
-    def _solve(self, samples: NDArray | None) -> None:
+    def _solve(self, samples: SamplesInMemory | None) -> None:
         """Do nothing: only the moments are needed."""
 
-    def fingerprint(self, source: ChunkedSource) -> str:
+    def fingerprint(self, source: ChunkedSource, weights: SampleWeights | None) -> str:
         """Return a digest of everything that the moments depend on."""
         self._learn_source(source)
         self._resolve_orientation()
@@ -169,4 +177,8 @@ class _Collector(OrientedEstimator):
                 "random_state must be an int with a checkpoint, so that another call can repeat it"
             )
         shape, mode = self.feature_shape_, self.orientation_
+        if weights is not None:
+            parts.append(weights.values)
+            if weights.groups is not None:
+                parts.append(weights.groups)
         return fingerprint(__version__, shape, mode, self.random_state, *parts, *source.probe())

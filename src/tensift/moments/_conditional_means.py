@@ -7,9 +7,11 @@ and noise of variance ``s`` in every element. With ``W_i`` the rows of ``W`` tha
 
 and what is missing is estimated by its conditional mean, ``mu + W E z_i``. Factors and noise are
 found by a fixed number of steps of the EM algorithm. The uncertainty of ``z_i``, larger for samples
-with few values, enters each step, so that factors do not fit noise. Covariances of pairs, over the
-samples that have both, would need no model but are noisier: selections by them agreed less with
-those of complete data.
+with few values, enters each step, so that factors do not fit noise. Samples may have weights: all
+sums over samples are weighted. Copies are one sample whose weight is their number.
+
+Covariances of pairs, over the samples that have both, would need no model but are noisier:
+selections by them agreed less with those of complete data.
 
 References
 ----------
@@ -28,7 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.stacks import eigh
+from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._missing import MissingValues, is_missing
+from tensift.sources import KeptSamples
 
 __all__ = ["conditional_means", "filled_for"]
 
@@ -41,7 +45,7 @@ _LEAST_NOISE = 1e-8  # variance, as a share of the mean variance
 _ROUNDING = 1e-13  # deviation of a constant, as a share of its largest value
 
 
-def conditional_means(samples: NDArray) -> NDArray:
+def conditional_means(samples: NDArray, weights: NDArray[np.float64] | None = None) -> NDArray:
     """Return samples with estimates where they have NaN; observed values stay as they are.
 
     Elements that were never observed become zero, and samples without any value become the mean.
@@ -50,6 +54,8 @@ def conditional_means(samples: NDArray) -> NDArray:
     ----------
     samples : ndarray of shape (n, d_1, ..., d_m)
         Real or complex samples; NaN stands for a value that was not observed.
+    weights : ndarray of shape (n,), optional
+        How much each sample counts, all positive. Only their ratios matter.
 
     Returns
     -------
@@ -71,36 +77,49 @@ def conditional_means(samples: NDArray) -> NDArray:
     missing = np.isnan(samples)
     if not missing.any():
         return samples
+    # Copies get the same estimates to the last bit, so that they stay copies.
+    chosen, places = np.unique(KeptSamples(samples).first_occurrences(), return_inverse=True)
+    if len(chosen) < len(samples):
+        places = np.ravel(places)
+        weights = np.bincount(places, weights).astype(float)
+        return conditional_means(samples[chosen], weights)[places]
     flat = samples.reshape(len(samples), -1)
     if np.iscomplexobj(flat):
         parts = np.concatenate([flat.real, flat.imag], axis=1)
         parts[np.isnan(parts.real) | np.tile(missing.reshape(flat.shape), 2)] = np.nan
-        filled = _filled(parts)
+        filled = _filled(parts, weights)
         width = flat.shape[1]
         return np.asarray(filled[:, :width] + 1j * filled[:, width:]).reshape(samples.shape)
-    return _filled(flat.astype(float)).reshape(samples.shape)
+    return _filled(flat.astype(float), weights).reshape(samples.shape)
 
 
-def filled_for(basis: Any, samples: NDArray) -> NDArray:
+def filled_for(basis: Any, given: SamplesInMemory) -> SamplesInMemory:
     """Return samples without gaps if a basis would mix missing values with others.
 
     Samples without any value are left out. All other samples are returned as they are.
     """
     bases = basis if isinstance(basis, list | tuple) else [basis]
     plain = all(isinstance(one, str) and one == "identity" for one in bases)
+    samples = given.rows
     if plain or samples.ndim == 2 or not is_missing(samples).any():
-        return samples
+        return given
     MissingValues.in_rows(samples).check()
     some = ~is_missing(samples).reshape(len(samples), -1).all(axis=1)
-    return conditional_means(samples[some])
+    if given.weights is None:
+        return SamplesInMemory(conditional_means(samples[some]))
+    weights = given.weights.take(some)
+    return SamplesInMemory(conditional_means(samples[some], weights.values), weights)
 
 
-def _filled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _filled(rows: NDArray[np.float64], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return real rows ``(n, d)`` with estimates in place of NaN."""
     observed = ~np.isnan(rows)
-    number = observed.sum(axis=0)
     first = np.where(observed, rows, 0)
-    mean = first.sum(axis=0) / np.maximum(number, 1)
+    if weights is None:
+        mean = first.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    else:
+        number = weights @ observed
+        mean = (weights @ first) / np.where(number > 0, number, 1)
     values = np.where(observed, rows - mean, 0)
     # Rounding must not make constants vary.
     largest = np.abs(first).max(axis=0)
@@ -113,7 +132,8 @@ def _filled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     unit = float(np.abs(values[:, varies]).max())
     values, seen = values[:, varies] / unit, observed[:, varies]
     stride = -(-len(rows) // _MOST_SAMPLES)
-    factors = _Factors(values[::stride], seen[::stride])
+    own = None if weights is None else weights[::stride]
+    factors = _Factors(values[::stride], seen[::stride], own)
     columns = np.flatnonzero(varies)
     for start in range(0, len(rows), _MOST_SAMPLES):
         block = slice(start, start + _MOST_SAMPLES)
@@ -125,15 +145,24 @@ def _filled(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 class _Factors:
     """Factors of centred values ``(n, d)``, zero where they were not observed."""
 
-    def __init__(self, values: NDArray[np.float64], observed: NDArray[np.bool_]) -> None:
+    def __init__(
+        self,
+        values: NDArray[np.float64],
+        observed: NDArray[np.bool_],
+        sample_weights: NDArray[np.float64] | None,
+    ) -> None:
         self._values, self._observed = values, observed.astype(float)
+        self._shares: NDArray[np.float64] | None = None  # weights with a mean of one
+        if sample_weights is not None:
+            self._shares = (sample_weights / sample_weights.mean())[:, None]
         n_samples, size = values.shape
-        total = self._observed.sum()
+        self._total = float(self._weighed(self._observed).sum())
+        self._energy = float(self._weighed(values**2).sum())
         count = max(1, min(_FACTORS, n_samples // _SAMPLES_PER_FACTOR, size // 2))
-        variance = float((values**2).sum() / total)
+        variance = self._energy / self._total
         self._least = _LEAST_NOISE * variance
         self._noise = variance / 2
-        self._weights = self._start(count) * np.sqrt(observed.size / total)
+        self._weights = self._start(count) * np.sqrt(observed.size / self._total)
         for _ in range(_STEPS):
             self._step()
 
@@ -147,6 +176,8 @@ class _Factors:
     def _start(self, count: int) -> NDArray[np.float64]:
         """Return the leading principal components, times their deviations."""
         values = self._values
+        if self._shares is not None:
+            values = np.sqrt(self._shares) * values
         n_samples, size = values.shape
         if size <= n_samples:
             energies, vectors = eigh((values.T @ values)[None])
@@ -171,6 +202,7 @@ class _Factors:
         means, covariances = self._expected(self._values, self._observed)
         n_samples, count = means.shape
         second = (means[:, :, None] * means[:, None, :] + covariances).reshape(n_samples, -1)
+        second, means = self._weighed(second), self._weighed(means)
         shared = (self._values.T @ means)[:, :, None]
         weights = np.empty_like(self._weights)
         explained = 0.0
@@ -183,9 +215,12 @@ class _Factors:
             quadratic = weights[part][:, None, :] @ inner @ weights[part][:, :, None]
             explained += 2 * float((weights[part] * shared[part][:, :, 0]).sum())
             explained -= float(quadratic.sum())
-        left = float((self._values**2).sum()) - explained
         self._weights = weights
-        self._noise = max(left / float(self._observed.sum()), self._least)
+        self._noise = max((self._energy - explained) / self._total, self._least)
+
+    def _weighed(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return rows, one for each sample, times the weights of the samples."""
+        return rows if self._shares is None else self._shares * rows
 
 
 def _squares(weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -63,6 +63,7 @@ class DaskMoments(Moments):
 
     def _copy_summary(self, moments: Moments) -> None:
         self.orientation, self.count, self.peak = moments.orientation, moments.count, moments.peak
+        self.total = moments.total
         self.mean, self._squares, self.slices = moments.mean, moments._squares, None
         self.subsample = None
         self.n_slices = len(self.orientation.kept_slices)
@@ -71,7 +72,7 @@ class DaskMoments(Moments):
 
     def update(self, samples: NDArray, *options: Any, **more: Any) -> Moments:
         """Add samples that are in memory."""
-        return self.merge(Moments(self.orientation).update(samples, *options))
+        return self.merge(Moments(self.orientation).update(samples, *options, **more))
 
     def merge(self, other: Moments) -> Moments:
         """Add the samples of other moments, which must have the same orientation."""
@@ -110,7 +111,7 @@ class DaskMoments(Moments):
 
     def _summary(self) -> Moments:
         small = Moments(self.orientation)
-        small.count, small.peak = self.count, self.peak
+        small.count, small.total, small.peak = self.count, self.total, self.peak
         small.mean, small._squares = self.mean, self._squares
         small.subsample = self.subsample
         return small

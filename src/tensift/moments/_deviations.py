@@ -25,7 +25,7 @@ from tensift.moments._missing import is_missing
 from tensift.moments._moments import Moments
 from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation, divided
-from tensift.sources import Source
+from tensift.sources import SampleWeights, Source
 
 __all__ = ["FeatureScale", "orient", "spread_above_rounding"]
 
@@ -65,15 +65,16 @@ class FeatureScale:
 
     feature_mode: int | None
 
-    def of_samples(self, samples: Any) -> NDArray[np.float64]:
+    def of_samples(self, samples: Any, weights: SampleWeights | None = None) -> NDArray[np.float64]:
         """Return what to divide every element of samples in memory by."""
+        values = None if weights is None else weights.values
         orientation = _of_elements(tuple(samples.shape[1:]), real=not is_complex(samples))
         shape = (samples.shape[0], *orientation.feature_shape)
         rows = namespace_of(samples).reshape(samples, shape)
         if is_device_array(samples):
-            return self._of_elements(DeviceMoments(orientation).update(rows))
+            return self._of_elements(DeviceMoments(orientation).update(rows, weights=values))
         kind = ObservedMoments if is_missing(rows).any() else Moments
-        return self._of_elements(kind(orientation, _ONE).update(rows))
+        return self._of_elements(kind(orientation, _ONE).update(rows, weights=values))
 
     def of_source(
         self, source: Source, feature_shape: tuple[int, ...], *, verbose: bool

@@ -23,7 +23,7 @@ from tensift._utils.namespace import (
 )
 from tensift._utils.stacks import adjoint, hermitian_part, squared_modulus
 from tensift.algebra import floating_on_device
-from tensift.moments._moments import Moments
+from tensift.moments._moments import Moments, check_weights
 from tensift.moments._orientation import Orientation
 from tensift.moments._tensor import GramTensor
 
@@ -64,6 +64,7 @@ class DeviceMoments(Moments):
     def __init__(self, orientation: Orientation) -> None:
         self.orientation = orientation
         self.count = 0
+        self.total: float = 0
         self.peak = 0.0
         self.precision = "float32"
         self.mean: Any = None
@@ -71,25 +72,46 @@ class DeviceMoments(Moments):
         self._scatter: Any = None
         self.subsample = None
 
-    def update(self, samples: Any, *options: Any, **more: Any) -> DeviceMoments:
-        """Add samples ``(n, d_1, ..., d_m)``, one block at a time."""
+    def update(
+        self,
+        samples: Any,
+        *options: Any,
+        weights: NDArray[np.float64] | None = None,
+        **more: Any,
+    ) -> DeviceMoments:
+        """Add samples ``(n, d_1, ..., d_m)``, one block at a time; weights are on the host."""
+        check_weights(weights, samples.shape[0])
         if precision_of(samples) == "float64":
             self.precision = "float64"
+        start = 0
         for block in row_blocks(samples, _FEWEST_ROWS):
-            self._add(widened(floating_on_device(block, "X")))
+            stop = start + block.shape[0]
+            own = None if weights is None else weights[start:stop]
+            self._add(widened(floating_on_device(block, "X")), own)
+            start = stop
         return self
 
-    def _add(self, block: Any) -> None:
+    def _add(self, block: Any, weights: NDArray[np.float64] | None) -> None:
         xp = namespace_of(block)
-        count = block.shape[0]
+        count = total = block.shape[0]
         peak = float(xp.max(xp.abs(block)))
-        mean = xp.sum(block, axis=0) / count
-        if widest_precision(block) == "float32":
-            mean = mean + xp.sum(block - mean, axis=0) / count  # add what rounding lost
-        block = block - mean
+        if weights is None:
+            mean = xp.sum(block, axis=0) / count
+            if widest_precision(block) == "float32":
+                mean = mean + xp.sum(block - mean, axis=0) / count  # add what rounding lost
+            block = block - mean
+        else:
+            total = float(weights.sum())
+            shape = (count, *(1,) * (len(block.shape) - 1))
+            share, root = (
+                moved_to(block, one.reshape(shape)) for one in (weights / total, np.sqrt(weights))
+            )
+            mean = xp.sum(share * block, axis=0)
+            mean = mean + xp.sum(share * (block - mean), axis=0)
+            block = root * (block - mean)
         squares = xp.sum(squared_modulus(block), axis=0)
         columns = self.orientation.to_slices(block)
-        self._join(count, mean, squares, peak, columns, None)
+        self._join(count, total, mean, squares, peak, columns, None)
 
     def merge(self, other: Moments) -> DeviceMoments:
         """Add the samples of other moments of the same orientation, which are not changed.
@@ -111,28 +133,44 @@ class DeviceMoments(Moments):
             )
         if other.count:
             self.precision = max(self.precision, other.precision)  # "float64" is the larger
-            self._join(other.count, other.mean, other._squares, other.peak, None, other._scatter)
+            self._join(
+                other.count,
+                other.total,
+                other.mean,
+                other._squares,
+                other.peak,
+                None,
+                other._scatter,
+            )
         return self
 
     def _join(
-        self, count: int, mean: Any, squares: Any, peak: float, columns: Any, scatter: Any
+        self,
+        count: int,
+        total: float,
+        mean: Any,
+        squares: Any,
+        peak: float,
+        columns: Any,
+        scatter: Any,
     ) -> None:
         """Add centred moments of more samples, with the correction for the shift of the mean.
 
-        Two groups of samples with counts n1 and n2 and means m1 and m2 have the joint scatter
+        Two groups of samples with totals n1 and n2 and means m1 and m2 have the joint scatter
         ``S1 + S2 + n1 n2 / (n1 + n2) (m1 - m2) (m1 - m2)^H``: one more column for the product.
         """
         xp = namespace_of(mean)
         self.peak = max(self.peak, peak)
         if self.count:
-            weight = self.count * count / (self.count + count)
+            weight = self.total * total / (self.total + total)
             shift = mean - self.mean
             squares = self._squares + squares + weight * squared_modulus(shift)
             column = math.sqrt(weight) * self.orientation.to_slices(shift[None, ...])
             columns = column if columns is None else xp.concat([columns, column], axis=2)
-            mean = self.mean + shift * (count / (self.count + count))
+            mean = self.mean + shift * (total / (self.total + total))
         self.mean, self._squares = mean, squares
         self.count += count
+        self.total += total
         parts = [part for part in (self._scatter, scatter) if part is not None]
         if columns is not None:
             parts.append(xp.matmul(columns, adjoint(columns)))
@@ -151,13 +189,13 @@ class DeviceMoments(Moments):
 
     def spread(self) -> Any:
         """Return the standard deviation of every feature, in the precision of results."""
-        spread = namespace_of(self._squares).sqrt(self._squares / self.count)
+        spread = namespace_of(self._squares).sqrt(self._squares / self.total)
         return in_precision(spread, self.precision)
 
     def to_numpy(self) -> Moments:
         """Return the same moments as NumPy arrays."""
         moments = Moments(self.orientation)
-        moments.count, moments.peak = self.count, self.peak
+        moments.count, moments.total, moments.peak = self.count, self.total, self.peak
         if self.count:
             moments.mean, moments._squares = to_numpy(self.mean), to_numpy(self._squares)
             moments._scatter = to_numpy(self.gram().array)

@@ -19,6 +19,7 @@ from tensift.sources import (
     ChunkedSource,
     DaskSource,
     EvenSubsample,
+    SampleWeights,
     Source,
     active_cluster,
     gather_results,
@@ -82,10 +83,12 @@ def _moments_of_chunks(
     together = max(1, moments.rows_per_flush // source.length)
     with Pool(n_jobs, single=moments.orientation.n_slices == 1) as pool:
         for number, chunk in enumerate(source.chunks_with_progress(start, _TITLE, verbose)):
-            with locate_errors(chunk):
-                measure.add_more(moments, chunk.samples, pool)
-            if subsample is not None:
-                subsample.add(chunk.samples)
+            samples, weights = chunk.used, None if chunk.weights is None else chunk.weights.used
+            if len(samples):
+                with locate_errors(chunk):
+                    measure.add_more(moments, samples, pool, weights)
+                if subsample is not None:
+                    subsample.add(samples, weights)
             if checkpoint is not None:
                 checkpoint.note(chunk)
             # Flush after a fixed number of chunks, not by time, so that every run rounds alike
@@ -114,8 +117,9 @@ def _moments_on_dask(
         return gathered(source.reduction(measure, merged, _TITLE), on_task)
     from dask import delayed
 
-    lengths = None if source.n_samples is None else source.array.chunks[0]
-    picker = _Picker(None) if lengths is None else _Picker.of(subsample, lengths)
+    weights = source.weights
+    lengths = None if source.n_samples is None else source.lengths_of_chunks()
+    picker = _Picker(None) if lengths is None else _Picker.of(subsample, lengths, weights)
     root = source.reduction(_MeasureAndPick(measure, picker), _merged_with_picked, _TITLE)
     if active_cluster() is None:
         (found,) = gather_results([root], on_task=on_task)
@@ -128,10 +132,12 @@ def _moments_on_dask(
     moments = gathered(whole)
     if lengths is None:
         found_lengths = tuple(picked.get(k, 0) for k in range(source.array.numblocks[0]))
-        rows = source.read_strided(*subsample.next_rows(moments.count), found_lengths)
+        n_samples = sum(found_lengths)
+        rows = source.read_rows(subsample.next_rows(n_samples), found_lengths)
     else:
+        n_samples = sum(lengths) if weights is None else len(weights.used)
         rows = np.concatenate([picked[number] for number in sorted(picked)])
-    subsample.add_rows(rows, moments.count)
+    subsample.add_rows(rows, n_samples, None if weights is None else weights.used)
     return moments
 
 
@@ -152,27 +158,35 @@ class _Picker:
     Parameters
     ----------
     starts : tuple of int or None
-        The index of the first sample of every chunk, if known.
-    first, stride : int
-        The first sample to pick, and the step to the next.
+        The index of the first sample of every chunk, if known. Samples of weight zero are not
+        among those that are numbered.
+    which : slice or ndarray of int
+        The samples to pick.
     """
 
     starts: tuple[int, ...] | None
-    first: int = 0
-    stride: int = 1
+    which: slice | NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, subsample: EvenSubsample, lengths: tuple[int, ...]) -> _Picker:
+    def of(
+        cls, subsample: EvenSubsample, lengths: tuple[int, ...], weights: SampleWeights | None
+    ) -> _Picker:
         """Return a picker of the samples that `subsample` needs, for chunks of these lengths."""
         starts = tuple(accumulate(lengths, initial=0))
-        return cls(starts[:-1], *subsample.next_rows(starts[-1]))
+        if weights is not None:
+            numbered = np.concatenate([[0], np.cumsum(weights.positive)])
+            starts, weights = tuple(numbered[list(starts)].tolist()), weights.used
+        return cls(starts[:-1], subsample.next_rows(starts[-1], weights))
 
     def __call__(self, chunk: Any, number: int) -> NDArray | int:
         """Return the samples to pick from a chunk, or the number of its samples."""
-        if self.starts is None:
+        if self.starts is None or self.which is None:
             return len(chunk)
-        first = (self.first - self.starts[number]) % self.stride
-        return np.array(np.asarray(chunk)[first :: self.stride])
+        start, which = self.starts[number], self.which
+        if isinstance(which, slice):
+            return np.array(np.asarray(chunk)[(which.start - start) % which.step :: which.step])
+        ends = np.searchsorted(which, [start, start + len(chunk)])
+        return np.array(np.asarray(chunk)[which[slice(*ends)] - start])
 
 
 @dataclass(frozen=True)
@@ -191,9 +205,12 @@ class _MeasureAndPick:
     picker: _Picker
     wants_number: ClassVar[bool] = True
 
-    def __call__(self, chunk: NDArray, number: int) -> _MomentsAndPicked:
+    def __call__(
+        self, chunk: NDArray, number: int, weights: SampleWeights | None = None
+    ) -> _MomentsAndPicked:
         """Return the moments of a chunk and the samples picked from it."""
-        return _MomentsAndPicked(self.measure(chunk), {number: self.picker(chunk, number)})
+        picked = {number: self.picker(chunk, number)}
+        return _MomentsAndPicked(self.measure(chunk, weights), picked)
 
 
 def _merged_with_picked(one: _MomentsAndPicked, other: _MomentsAndPicked) -> _MomentsAndPicked:

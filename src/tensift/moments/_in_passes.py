@@ -72,7 +72,7 @@ class MomentsInPasses(Moments):
         self.before_filling: MissingValues | None = None
         self.subsample = subsample
         first: Any = self._collect(blocks[0], subsample)
-        self.count, self.peak = first.count, first.peak
+        self.count, self.total, self.peak = first.count, first.total, first.peak
         self.mean, self._squares = first.mean, first._squares
         self._known: MissingValues | None = None
         if missing:

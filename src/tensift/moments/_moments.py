@@ -18,7 +18,14 @@ from tensift.moments._orientation import Orientation
 from tensift.moments._tensor import GramTensor
 from tensift.sources import EvenSubsample, UnusableSample
 
-__all__ = ["Moments", "checked_peak", "largest_modulus", "largest_observed"]
+__all__ = [
+    "Moments",
+    "along_samples",
+    "check_weights",
+    "checked_peak",
+    "largest_modulus",
+    "largest_observed",
+]
 
 # Samples (in double precision) are centred in parts that fit into the cache of one core, and
 # multiplied in blocks that fit into the shared cache but have at least 2 q samples.
@@ -53,6 +60,8 @@ class Moments:
     ----------
     count : int
         Samples seen.
+    total : float
+        The sum of their weights; `count` if none had one.
     mean : ndarray of shape feature_shape
         Mean of the samples.
     peak : float
@@ -84,6 +93,7 @@ class Moments:
         self.orientation = orientation
         self.slices = slices
         self.count = 0
+        self.total: float = 0
         self.peak = 0.0
         self.subsample: EvenSubsample | None = None
         self.mean: NDArray = np.zeros(orientation.feature_shape)
@@ -94,7 +104,12 @@ class Moments:
         self._filled = 0
 
     def update(
-        self, samples: NDArray, pool: Pool | None = None, *, more_follows: bool = False
+        self,
+        samples: NDArray,
+        pool: Pool | None = None,
+        *,
+        weights: NDArray[np.float64] | None = None,
+        more_follows: bool = False,
     ) -> Moments:
         """Add samples ``(n, d_1, ..., d_m)``, one block at a time.
 
@@ -102,15 +117,21 @@ class Moments:
         before the moments are used. The threads of `pool` share the work; their number does not
         change the result. Samples with NaN, infinity or values above 1e100 raise
         `UnusableSample`; the moments must not be used after that.
+
+        `weights` are positive, one for each sample. A whole number counts like so many copies.
         """
         self.subsample = None
-        if self._scatter is None and self.count + len(samples) < self.orientation.size:
+        check_weights(weights, len(samples))
+        total = len(samples) if weights is None else float(weights.sum())
+        size = max(self.count + len(samples), self.total + total)
+        if self._scatter is None and size < self.orientation.size:
             if len(samples):
-                self._add_thin(samples)
+                self._add_thin(samples, weights, total)
             return self
         rows = self._rows_of_block()
         for start in range(0, len(samples), rows):
-            self._add_block(samples, start, min(start + rows, len(samples)), pool, more_follows)
+            stop = min(start + rows, len(samples))
+            self._add_block(samples, weights, start, stop, pool, more_follows)
         if not more_follows:
             self.flush(pool, last=True)
         return self
@@ -124,15 +145,24 @@ class Moments:
         if last:
             self._buffer = None
 
-    def _add_thin(self, samples: NDArray) -> None:
+    def _add_thin(
+        self, samples: NDArray, weights: NDArray[np.float64] | None, total: float
+    ) -> None:
         """Add samples while there are fewer than q in total, so that they are kept."""
         peak = checked_peak(samples, 0)
-        centred, mean = _centred(samples)
+        centred, mean = _centred(samples, weights)
         columns = [self._to_slices(centred)] if len(samples) > 1 or not self.count else []
-        self._join(len(samples), mean, _sums_of_squares(centred), peak, columns, None)
+        squares = _sums_of_squares(centred)
+        self._join(len(samples), total, mean, squares, peak, columns, None)
 
     def _add_block(
-        self, samples: NDArray, start: int, stop: int, pool: Pool | None, more_follows: bool
+        self,
+        samples: NDArray,
+        weights: NDArray[np.float64] | None,
+        start: int,
+        stop: int,
+        pool: Pool | None,
+        more_follows: bool,
     ) -> None:
         """Write a block of samples to the buffer, for `_multiply`.
 
@@ -155,17 +185,21 @@ class Moments:
 
         def take_in(first: int) -> tuple[float, NDArray, NDArray[np.float64] | None]:
             part = samples[first : min(first + length, stop)]
+            own = None if weights is None else weights[first : min(first + length, stop)]
             peak = checked_peak(part, first)
             rows = buffer[first - start : first - start + len(part)]
             if self._slices_are_features:
-                return peak, self._center_as_slices(part, rows), None
-            centred, mean = _centred(part)
+                return peak, self._center_as_slices(part, own, rows), None
+            centred, mean = _centred(part, own)
             rows[...] = np.moveaxis(self._to_slices(centred), 2, 0)
             return peak, mean, _sums_of_squares(centred)
 
         peaks, means, squares = zip(*run(take_in, starts), strict=True)
-        counts = [min(length, stop - first) for first in starts]
-        shifts = self._join_means(counts, means)
+        self.count += stop - start
+        totals: list[Any] = [min(length, stop - first) for first in starts]
+        if weights is not None:
+            totals = [float(weights[first : min(first + length, stop)].sum()) for first in starts]
+        shifts = self._join_means(totals, means)
         self.peak = max(self.peak, *peaks)
         if not self._slices_are_features:
             self._squares = sum(squares, self._squares) + _sums_of_squares(shifts)
@@ -185,8 +219,12 @@ class Moments:
         (_run_serially if pool is None else pool.map)(multiply, self._tasks(scatter))
         self._filled = 0
 
-    def _center_as_slices(self, part: NDArray, rows: NDArray) -> NDArray:
+    def _center_as_slices(
+        self, part: NDArray, weights: NDArray[np.float64] | None, rows: NDArray
+    ) -> NDArray:
         """Write samples to `rows` in the order of slices, centre them, and return their mean.
+
+        Rows with weights are multiplied by the roots of these.
 
         With identity transforms, slices are the samples themselves with their axes permuted.
         """
@@ -197,8 +235,10 @@ class Moments:
             laid_out = rows.reshape(len(part), *orientation.other_shape, orientation.size)
             laid_out[...] = np.moveaxis(part, orientation.mode + 1, -1)
         flat = rows.reshape(len(part), -1)
-        mean = flat.mean(axis=0)
+        mean = _mean(flat, weights)
         flat -= mean
+        if weights is not None:
+            flat *= np.sqrt(weights)[:, None]
         return self._as_features(mean)
 
     def _as_features(self, values: NDArray) -> NDArray:
@@ -209,21 +249,21 @@ class Moments:
         values = values.reshape(*orientation.other_shape, orientation.size)
         return np.ascontiguousarray(np.moveaxis(values, -1, orientation.mode))
 
-    def _join_means(self, counts: list[int], means: Iterable[NDArray]) -> NDArray:
-        """Add groups of samples to count and mean; return ``sqrt(n_i) (m_i - m)`` of all groups.
+    def _join_means(self, totals: list[Any], means: Iterable[NDArray]) -> NDArray:
+        """Add groups of samples to total and mean; return ``sqrt(n_i) (m_i - m)`` of all groups.
 
         The earlier samples are a group too. The products of these shifts are the scatter between
         the groups.
         """
-        weights, centres = list(counts), list(means)
-        if self.count:
-            weights, centres = [self.count, *weights], [self.mean, *centres]
-        count = sum(weights)
+        weights, centres = list(totals), list(means)
+        if self.total:
+            weights, centres = [self.total, *weights], [self.mean, *centres]
+        total = sum(weights)
         # Subtract the first mean: means may agree in most digits, and sums would lose the rest.
         away = np.stack([centre - centres[0] for centre in centres])
-        share = np.asarray(weights) / count
+        share = np.asarray(weights) / total
         shift = np.tensordot(share, away, axes=1)
-        self.mean, self.count = centres[0] + shift, count
+        self.mean, self.total = centres[0] + shift, total
         roots = np.sqrt(np.asarray(weights, float)).reshape(-1, *(1,) * shift.ndim)
         shifts: NDArray = roots * (away - shift)
         return shifts
@@ -250,12 +290,15 @@ class Moments:
         if other.count:
             self.subsample = None  # the joined subsamples would not be evenly spaced
             columns, scatter = list(other._columns), other._scatter
-            self._join(other.count, other.mean, other._squares, other.peak, columns, scatter)
+            self._join(
+                other.count, other.total, other.mean, other._squares, other.peak, columns, scatter
+            )
         return self
 
     def _join(
         self,
         count: int,
+        total: float,
         mean: NDArray,
         squares: NDArray[np.float64],
         peak: float,
@@ -264,22 +307,23 @@ class Moments:
     ) -> None:
         """Add centred moments of more samples, with the correction for the shift of the mean.
 
-        Two groups of samples with counts n1 and n2 and means m1 and m2 have the joint scatter
+        Two groups of samples with totals n1 and n2 and means m1 and m2 have the joint scatter
         ``S1 + S2 + n1 n2 / (n1 + n2) (m1 - m2) (m1 - m2)^H``.
         """
         self.peak = max(self.peak, peak)
         self._squares = self._squares + squares
         if self.count:
-            weight = self.count * count / (self.count + count)
+            weight = self.total * total / (self.total + total)
             shift = mean - self.mean
             self._squares += weight * squared_modulus(shift)
             columns.append(np.sqrt(weight) * self._to_slices(shift[None]))
-        self.mean = self.mean + (mean - self.mean) * (count / (self.count + count))
+        self.mean = self.mean + (mean - self.mean) * (total / (self.total + total))
         self.count += count
+        self.total += total
         self._columns += columns
         if scatter is not None:
             self._scatter = scatter.copy() if self._scatter is None else self._scatter + scatter
-        if self._scatter is not None or self.count >= self.orientation.size:
+        if self._scatter is not None or self.sample_size >= self.orientation.size:
             self._dense()
 
     def _dense(self) -> NDArray:
@@ -321,9 +365,25 @@ class Moments:
         """The largest number of features of a slice that are known."""
         return self.orientation.size
 
+    @property
+    def sample_size(self) -> float:
+        """How many samples these count for: the sum of their weights, and at least their number.
+
+        Weights that sum up to less than the number of samples are shares, not copies.
+        """
+        return max(self.count, self.total)
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """What squares are divided by for a variance: one less than the total, if that is a count.
+
+        It scales with weights that are shares.
+        """
+        return self.total - self.total / self.sample_size
+
     def spread(self) -> NDArray[np.float64]:
         """Return the standard deviation of every feature."""
-        return np.sqrt(self._squares / self.count)
+        return np.sqrt(self._squares / self.total)
 
     def standardised(self, deviations: NDArray[np.float64]) -> Moments:
         """Return moments whose slices are divided by numbers that the transforms do not mix.
@@ -381,11 +441,47 @@ def _run_serially(work: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]
     return [work(task) for task in tasks]
 
 
-def _centred(samples: NDArray) -> tuple[NDArray, NDArray]:
-    """Return samples minus their mean, in double precision, and the mean."""
+def _centred(
+    samples: NDArray, weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray, NDArray]:
+    """Return samples minus their mean, in double precision, and the mean.
+
+    Samples with weights are multiplied by the roots of these.
+    """
     values = np.asarray(samples, dtype=complex if np.iscomplexobj(samples) else float)
-    mean = values.mean(axis=0)
-    return values - mean, mean
+    mean = _mean(values, weights)
+    centred = values - mean
+    if weights is not None:
+        centred *= along_samples(np.sqrt(weights), centred)
+    return centred, mean
+
+
+def _mean(values: NDArray, weights: NDArray[np.float64] | None) -> NDArray:
+    """Return the mean of samples."""
+    if weights is None:
+        mean: NDArray = values.mean(axis=0)
+        return mean
+    # About the first sample: sums of large equal parts would lose digits.
+    away = np.tensordot(weights / weights.sum(), values - values[0], axes=1)
+    return np.asarray(values[0] + away)
+
+
+def check_weights(weights: NDArray[np.float64] | None, n_samples: int) -> None:
+    """Raise an error if there is not one positive weight for each sample."""
+    if weights is None:
+        return
+    if np.shape(weights) != (n_samples,):
+        raise ValueError(
+            f"weights has shape {np.shape(weights)}, but there are {n_samples} samples; pass one "
+            "for each"
+        )
+    if not (np.all(weights > 0) and np.all(np.isfinite(weights))):
+        raise ValueError("weights must be positive and finite; leave out samples of weight 0")
+
+
+def along_samples(numbers: NDArray, samples: NDArray) -> NDArray:
+    """Return one number for each sample in a shape that multiplies samples."""
+    return numbers.reshape(-1, *(1,) * (samples.ndim - 1))
 
 
 def _sums_of_squares(samples: NDArray) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from tensift._utils.namespace import is_device_array
 from tensift._utils.pool import Pool
 from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._missing import MissingValues, is_missing, refuse_mixed
-from tensift.moments._moments import Moments, checked_peak
+from tensift.moments._moments import Moments, check_weights, checked_peak
 from tensift.moments._orientation import Orientation
 from tensift.moments._pair_sums import FeatureSums, PairSums, nearest_semidefinite, rarest
 from tensift.moments._tensor import GramTensor
@@ -29,7 +29,8 @@ class ObservedMoments(Moments):
     Means and deviations are over the observed values. The covariance of two features of a slice is
     their correlation over the samples that have both, times their deviations. Such matrices need
     not be positive semidefinite, so their negative eigenvalues are set to zero (`missing` says how
-    much that was). The Gram tensor is ``count`` times these covariances.
+    much that was). The Gram tensor is ``total`` times these covariances. With weights, all of these
+    are weighted, while `missing` counts samples.
 
     All this is right if what is missing does not depend on the values (missing at random).
 
@@ -65,10 +66,16 @@ class ObservedMoments(Moments):
         self._found: tuple[GramTensor, MissingValues] | None = None
 
     def update(
-        self, samples: NDArray, pool: Pool | None = None, *, more_follows: bool = False
+        self,
+        samples: NDArray,
+        pool: Pool | None = None,
+        *,
+        weights: NDArray[np.float64] | None = None,
+        more_follows: bool = False,
     ) -> Moments:
         """Add samples ``(n, d_1, ..., d_m)``; NaN stands for a value that was not observed."""
         self.subsample = None
+        check_weights(weights, len(samples))
         peak = checked_peak(samples, 0, missing=True) if len(samples) else 0.0
         gaps = is_missing(samples).reshape(len(samples), -1)
         some = ~gaps.all(axis=1)
@@ -76,13 +83,19 @@ class ObservedMoments(Moments):
             if self._absent is None:
                 self._absent = np.asarray(gaps.all(axis=0))
             whole = (gaps == self._absent).all(axis=1)
-            self._add_whole(samples, whole, pool, more_follows)
-            self._add_gappy(samples[some & ~whole])
+            self._add_whole(samples, weights, whole, pool, more_follows)
+            gappy = some & ~whole
+            self._add_gappy(samples[gappy], None if weights is None else weights[gappy])
         self._summarise(peak)
         return self
 
     def _add_whole(
-        self, samples: NDArray, whole: NDArray[np.bool_], pool: Pool | None, more_follows: bool
+        self,
+        samples: NDArray,
+        weights: NDArray[np.float64] | None,
+        whole: NDArray[np.bool_],
+        pool: Pool | None,
+        more_follows: bool,
     ) -> None:
         """Add the samples that lack only what all others lack, with zeros there."""
         if not whole.any():
@@ -90,16 +103,19 @@ class ObservedMoments(Moments):
         assert self._absent is not None
         if not whole.all():
             samples = samples[whole]
+            weights = None if weights is None else weights[whole]
         if not self._absent.any():
-            self._whole.update(samples, pool, more_follows=more_follows)
+            self._whole.update(samples, pool, weights=weights, more_follows=more_follows)
             return
         rows = max(self._whole.rows_per_flush, _BLOCK_BYTES // (8 * samples[0].size))
         zero = samples.dtype.type(0)
         for start in range(0, len(samples), rows):
-            block = np.where(self._present(), samples[start : start + rows], zero)
-            self._whole.update(block, pool, more_follows=more_follows)
+            part = slice(start, start + rows)
+            block = np.where(self._present(), samples[part], zero)
+            own = None if weights is None else weights[part]
+            self._whole.update(block, pool, weights=own, more_follows=more_follows)
 
-    def _add_gappy(self, samples: NDArray) -> None:
+    def _add_gappy(self, samples: NDArray, weights: NDArray[np.float64] | None) -> None:
         if not len(samples):
             return
         if not self._basis_keeps_elements:
@@ -108,9 +124,10 @@ class ObservedMoments(Moments):
         features, pairs = self._begun()
         rows = max(1, _BLOCK_BYTES // (16 * samples[0].size))
         for start in range(0, len(samples), rows):
-            block = samples[start : start + rows]
-            features.add(block)
-            pairs.add(self._to_slices(block))
+            part = slice(start, start + rows)
+            own = None if weights is None else weights[part]
+            features.add(samples[part], own)
+            pairs.add(self._to_slices(samples[part]), own)
 
     def _begun(self) -> tuple[FeatureSums, PairSums]:
         """Return the sums of samples with gaps; empty ones if there were none."""
@@ -157,27 +174,26 @@ class ObservedMoments(Moments):
     # What follows from the sums
 
     def _summarise(self, peak: float = 0.0) -> None:
-        """Set count, mean, squares and peak, for all that reads them."""
+        """Set count, total, mean, squares and peak, for all that reads them."""
         self._found = None
         self.peak = max(self.peak, peak)
         whole = self._whole
         if self._gappy is None:
-            self.count, self.mean, self._squares = whole.count, whole.mean, whole._squares
+            self.count, self.total = whole.count, whole.total
+            self.mean, self._squares = whole.mean, whole._squares
             return
-        total = FeatureSums(self.orientation.feature_shape)
-        total.merge(self._whole_as_features())
-        total.merge(self._gappy[0])
-        self.count = total.samples
-        self.mean = total.mean
-        self._squares = total.variance * self.count
+        sums = FeatureSums(self.orientation.feature_shape)
+        sums.merge(self._whole_as_features())
+        sums.merge(self._gappy[0])
+        self.count, self.total = sums.samples, sums.total
+        self.mean = sums.mean
+        self._squares = sums.variance * self.total
 
     @property
     def observed(self) -> NDArray[np.intp]:
         """How often every element was observed, in the shape of a sample."""
-        number = self._whole_as_features().number
-        if self._gappy is not None:
-            number = number + self._gappy[0].number
-        return np.rint(number).astype(np.intp)
+        times = self._whole_as_features().times
+        return times if self._gappy is None else times + self._gappy[0].times
 
     @property
     def missing(self) -> MissingValues:
@@ -208,7 +224,7 @@ class ObservedMoments(Moments):
         return scaled
 
     def gram(self) -> GramTensor:
-        """Return ``count`` times the covariances of the slices."""
+        """Return ``total`` times the covariances of the slices."""
         if self._found is None and self._gappy is None:
             return self._whole.gram()
         return self._covariances()[0]
@@ -222,14 +238,13 @@ class ObservedMoments(Moments):
         pairs = self._whole_as_pairs()
         pairs.merge(self._begun()[1])
         mean = self._to_slices(self.mean[None])[:, :, 0]
-        number = pairs.number
         covariances, is_whole = pairs.covariances(mean)
         if divided_by is not None:
             covariances = covariances / (divided_by[:, :, None] * divided_by[:, None, :])
         # Slices in which no sample has gaps are positive semidefinite as they are.
-        gram, clipped = nearest_semidefinite(self.count * covariances, is_whole)
-        seen = np.diagonal(number, axis1=1, axis2=2) > 0
-        rarity = rarest(number, seen)
+        gram, clipped = nearest_semidefinite(self.total * covariances, is_whole)
+        seen = np.diagonal(pairs.times, axis1=1, axis2=2) > 0
+        rarity = rarest(pairs.times, seen)
         fewest, pair = None, None
         if rarity is not None:
             fewest, (slot, one, other) = rarity
@@ -252,8 +267,9 @@ class ObservedMoments(Moments):
     def _whole_as_features(self) -> FeatureSums:
         whole, present = self._whole, self._present()
         found = FeatureSums(self.orientation.feature_shape)
-        found.samples = whole.count
-        found.number = whole.count * present.astype(float)
+        found.samples, found.total = whole.count, whole.total
+        found.times = whole.count * present.astype(np.intp)
+        found.number = whole.total * present.astype(float)
         found.reference, found.square = whole.mean, whole._squares
         found.sum = np.zeros_like(whole.mean)
         return found
@@ -263,7 +279,7 @@ class ObservedMoments(Moments):
         scatter = whole.gram().dense() if whole.count else self.blank_scatter()
         mean = self._to_slices(whole.mean[None])[:, :, 0]
         present = self._to_slices(self._present()[None].astype(float))[:, :, 0] != 0
-        return PairSums.of_complete(whole.count, mean, scatter, present)
+        return PairSums.of_complete(whole.count, whole.total, mean, scatter, present)
 
 
 def empty_moments(orientation: Orientation, samples: Any, *, missing: bool) -> Moments:

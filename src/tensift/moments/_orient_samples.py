@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import is_complex
 from tensift.algebra import is_data_driven
 from tensift.moments._deviations import FeatureScale, orient
+from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._orientation import Orientation, divided
 from tensift.moments._resume import PassCheckpoint
 from tensift.moments._samples import TensorEstimator
@@ -44,16 +45,17 @@ class SampleOrienter(TensorEstimator):
         """Return how features are divided by their deviations; None if they are not."""
         return None
 
-    def _orientation_of_array(self, samples: Any) -> Orientation:
-        self._divided_by = self._feature_scale()
+    def _orientation_of_array(self, given: SamplesInMemory) -> Orientation:
+        self._divided_by, samples = self._feature_scale(), given.rows
 
         def known(deviations: NDArray | None) -> dict[str, Any]:
-            return {"samples": samples if deviations is None else divided(samples, deviations)}
+            weighed = given.with_roots()
+            return {"samples": weighed if deviations is None else divided(weighed, deviations)}
 
         return orient(
             partial(self._orient, real=not is_complex(samples)),
             self._divided_by,
-            lambda one: one.of_samples(samples),
+            lambda one: one.of_samples(samples, given.weights),
             known if self._learns_basis() else None,
         )
 

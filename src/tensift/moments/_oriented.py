@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
@@ -12,10 +13,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensift._utils.namespace import Kind, check_same_kind, is_complex, is_device_array, kind_of
+from tensift._utils.namespace import (
+    Kind,
+    check_same_kind,
+    is_complex,
+    is_device_array,
+    kind_of,
+)
 from tensift._utils.pool import Pool
 from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.threads import blas_threads_for
+from tensift.labels import groups_of
 from tensift.moments._chunk_measures import (
     MomentsOfChunk,
     add_all,
@@ -27,6 +35,7 @@ from tensift.moments._conditional_means import filled_for
 from tensift.moments._data_checks import check_magnitude, refuse_gradients
 from tensift.moments._device_moments import DeviceMoments, energies
 from tensift.moments._from_source import moments_of_source
+from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._in_passes import MomentsInPasses, passes_for
 from tensift.moments._missing import MissingValues, is_missing
 from tensift.moments._moments import Moments
@@ -39,9 +48,11 @@ from tensift.moments._orientation import (
     same_specification,
 )
 from tensift.moments._resume import PassCheckpoint
+from tensift.moments._subsample import refuse_weights
 from tensift.sources import (
     ChunkedSource,
     EvenSubsample,
+    SampleWeights,
     SlicingReader,
     Source,
     StoredSource,
@@ -87,7 +98,13 @@ class OrientedEstimator(SampleOrienter):
     _oriented_by: tuple[int | str, Any]
 
     @fit_context
-    def fit(self, X: ArrayLike | Moments, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Moments,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn from all of `X`.
 
         Parameters
@@ -100,18 +117,30 @@ class OrientedEstimator(SampleOrienter):
             divided by its spread, so that units do not decide (`tensift.labels.Sensors`).
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample, such as its subject. All groups then count equally: weights
+            are scaled to the same sum in each.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        samples = self._take_in(X)
+        samples = self._take_in(X, weights=SampleWeights.of(sample_weight, groups_of(X, groups)))
         self._compute(samples)
         return self
 
     @fit_context
-    def partial_fit(self, X: ArrayLike, y: Any = None, *, solve: bool = True) -> Self:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        solve: bool = True,
+    ) -> Self:
         """Add samples; results equal those of `fit` on all samples so far, up to rounding.
 
         Parameters
@@ -120,6 +149,8 @@ class OrientedEstimator(SampleOrienter):
             Any number of samples.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each of these samples counts, as in `fit`. Samples without weights have 1.
         solve : bool, default=True
             Whether to compute the results now, if at least two samples have been seen. Pass False
             for all chunks of a long stream and call `solve` once at the end.
@@ -129,10 +160,11 @@ class OrientedEstimator(SampleOrienter):
         self
         """
         self._check_parameters()
+        weights = SampleWeights.of(sample_weight, fewest=0)
         if hasattr(self, "_moments"):
-            self._take_in_more(X)
+            self._take_in_more(X, weights)
         else:
-            self._take_in_first(X)
+            self._take_in_first(X, weights)
         self._forget_results()
         self.n_samples_seen_ = self._moments.count
         if solve and self._moments.count > 1:
@@ -153,7 +185,7 @@ class OrientedEstimator(SampleOrienter):
         self._compute(None)
         return self
 
-    def _compute(self, samples: NDArray | None) -> None:
+    def _compute(self, samples: SamplesInMemory | None) -> None:
         """Compute all results anew; `samples` are those of `fit` if they are in memory."""
         self._forget_results()
         missing = self._moments.missing
@@ -167,7 +199,7 @@ class OrientedEstimator(SampleOrienter):
             self._moments.forget_samples()
 
     @abstractmethod
-    def _solve(self, samples: NDArray | None) -> None:
+    def _solve(self, samples: SamplesInMemory | None) -> None:
         """Compute all results from the moments; `samples` are those of `fit` if in memory."""
 
     # Hooks of subclasses
@@ -199,7 +231,12 @@ class OrientedEstimator(SampleOrienter):
 
     # Reading samples
 
-    def _take_in(self, X: Any, checkpoint: PassCheckpoint | None = None) -> NDArray | None:
+    def _take_in(
+        self,
+        X: Any,
+        checkpoint: PassCheckpoint | None = None,
+        weights: SampleWeights | None = None,
+    ) -> SamplesInMemory | None:
         """Compute the moments of `X`, and drop those of earlier samples.
 
         Returns the checked samples if they are in memory.
@@ -208,37 +245,41 @@ class OrientedEstimator(SampleOrienter):
         source = None if self._is_borrowed else self._source_of(X)
         samples = None
         if self._is_borrowed:
+            refuse_weights(weights)
             self._moments = self._checked_moments(X)
         elif source is not None:
+            source.weigh(weights)
             self._moments = self._moments_of_source(source, checkpoint)
         else:
-            samples = self._first_samples(X, min_samples=2)
+            samples = SamplesInMemory(*self._first_samples(X, min_samples=2, weights=weights))
             self._moments = self._moments_of_array(samples)
         if not self._is_borrowed:
             self._moments.names = self.names_
         self.n_samples_seen_ = self._moments.count
-        if samples is not None and not is_device_array(samples) and is_missing(samples).any():
-            return None  # only moments know what to do with gaps
-        return samples
+        if samples is None or is_device_array(samples.rows):
+            return samples
+        # Only moments know what to do with gaps.
+        return None if is_missing(samples.rows).any() else samples
 
-    def _moments_of_array(self, samples: Any) -> Moments:
+    def _moments_of_array(self, given: SamplesInMemory) -> Moments:
         """Return the moments of samples in memory."""
         self._resolve_orientation()
-        given = samples
-        if self._allows_missing and not is_device_array(samples):
-            samples = filled_for(self.basis, samples)
-        orientation = self._orientation_of_array(samples)
+        before = given
+        if self._allows_missing and not is_device_array(given.rows):
+            given = filled_for(self.basis, given)
+        samples, weights = given.rows, given.weights
+        orientation = self._orientation_of_array(given)
         subsample = self._new_subsample()
         blocks = None
         if self._solves_in_passes and not is_device_array(samples):
-            blocks = passes_for(
-                orientation, len(samples), rereadable=True, in_memory=samples.nbytes
-            )
+            rank = _most_columns(len(samples), weights)
+            blocks = passes_for(orientation, rank, rereadable=True, in_memory=samples.nbytes)
         if blocks is None:
             blank = empty_moments(orientation, samples, missing=self._allows_missing)
-            moments = self._updated(blank, samples)
+            moments = self._updated(blank, samples, weights)
         else:
             rows = StoredSource(SlicingReader(samples))
+            rows.weigh(weights)
             moments = MomentsInPasses(
                 rows,
                 orientation,
@@ -246,10 +287,10 @@ class OrientedEstimator(SampleOrienter):
                 missing=self._allows_missing,
                 **self._reading_options(),
             )
-        if samples is not given:
-            moments.before_filling = MissingValues.in_rows(given)
+        if given is not before:
+            moments.before_filling = MissingValues.in_rows(before.rows)
         if subsample is not None:
-            subsample.add(given)
+            subsample.add(before.rows, before.weights)
         moments.subsample = subsample
         return moments
 
@@ -260,7 +301,8 @@ class OrientedEstimator(SampleOrienter):
         orientation = self._orientation_of_source(source, checkpoint)
         subsample = self._new_subsample()
         if self._solves_in_passes and isinstance(source, ChunkedSource):
-            blocks = passes_for(orientation, source.n_samples, rereadable=source.rereadable)
+            rank = _most_columns(source.n_samples, source.weights)
+            blocks = passes_for(orientation, rank, rereadable=source.rereadable)
             if blocks is not None:
                 return MomentsInPasses(
                     source,
@@ -330,22 +372,23 @@ class OrientedEstimator(SampleOrienter):
         self._oriented_by = (self.orientation, self.basis)
         return moments
 
-    def _take_in_first(self, X: Any) -> None:
+    def _take_in_first(self, X: Any, given: SampleWeights | None) -> None:
         """Begin a stream of samples; there may be only one in this chunk."""
         self._is_borrowed = False
         source = self._source_of(X)
         if source is not None:
+            source.weigh(given)
             self._moments = self._stream_of(source)
             return
-        samples = self._first_samples(X, min_samples=1)
+        samples, weights = self._first_samples(X, min_samples=1, weights=given)
         self._refuse_basis_of_all_samples()
         self._resolve_orientation()
         orientation = self._orientation_of_stream(real=not is_complex(samples), samples=samples)
         blank = empty_moments(orientation, samples, missing=self._allows_missing)
-        self._moments = self._updated(blank, samples)
+        self._moments = self._updated(blank, samples, weights) if samples.shape[0] else blank
         self._moments.subsample = subsample = self._new_subsample()
-        if subsample is not None:
-            subsample.add(samples)
+        if subsample is not None and samples.shape[0]:
+            subsample.add(samples, weights)
 
     def _stream_of(self, source: Source) -> Moments:
         self._learn_source(source)
@@ -356,7 +399,7 @@ class OrientedEstimator(SampleOrienter):
         subsample = self._new_subsample()
         return moments_of_source(source, measure, subsample=subsample, **self._reading_options())
 
-    def _take_in_more(self, X: Any) -> None:
+    def _take_in_more(self, X: Any, given: SampleWeights | None) -> None:
         """Add samples to the moments of earlier ones."""
         self._refuse_basis_of_all_samples()
         if not same_specification((self.orientation, self.basis), self._oriented_by):
@@ -377,6 +420,7 @@ class OrientedEstimator(SampleOrienter):
         source = self._source_of(X, fitted=True)
         if source is not None:
             self._check_source(source)
+            source.weigh(given)
             missing = isinstance(moments, ObservedMoments)
             measure = MomentsOfChunk(moments.orientation, missing=missing)
             more = moments_of_source(
@@ -384,21 +428,27 @@ class OrientedEstimator(SampleOrienter):
             )
             moments = moments.merge(more)
         else:
-            samples = self._more_samples(X)
-            moments = self._updated(moments, samples)
-            if subsample is not None:
-                subsample.add(samples)
+            samples = self._more_samples(X, given)
+            weights = None if given is None else given.used
+            if samples.shape[0]:
+                moments = self._updated(moments, samples, weights)
+                if subsample is not None:
+                    subsample.add(samples, weights)
         moments.subsample = subsample
         self._moments, self._is_borrowed = moments, False
 
     def _new_subsample(self) -> EvenSubsample | None:
         return EvenSubsample(self.feature_shape_) if self._needs_subsample() else None
 
-    def _updated(self, moments: Moments, samples: NDArray) -> Moments:
+    def _updated(
+        self, moments: Moments, samples: NDArray, weights: SampleWeights | None
+    ) -> Moments:
         """Add samples in memory to moments."""
         n_jobs = self._reading_options()["n_jobs"]
         with Pool(n_jobs, single=moments.orientation.n_slices == 1) as pool:
-            return moments.update(samples, pool)
+            return moments.update(
+                samples, pool, weights=None if weights is None else weights.values
+            )
 
     def _reading_options(self) -> dict[str, Any]:
         """Return the options of reading samples, from parameters that the estimator may have."""
@@ -409,17 +459,22 @@ class OrientedEstimator(SampleOrienter):
 
     # Checks
 
-    def _first_samples(self, X: Any, min_samples: int) -> NDArray:
-        samples = self._validate_samples(X, reset=True, min_samples=min_samples)
+    def _first_samples(
+        self, X: Any, min_samples: int, weights: SampleWeights | None = None
+    ) -> tuple[Any, SampleWeights | None]:
+        """Return the checked samples whose weight is not zero, and their weights."""
+        samples = self._validate_samples(X, reset=True, min_samples=min_samples, weights=weights)
         refuse_gradients(samples)
-        check_magnitude(samples)
-        return samples
+        if samples.shape[0]:
+            check_magnitude(samples)
+        return samples, None if weights is None else weights.used
 
-    def _more_samples(self, X: Any) -> NDArray:
+    def _more_samples(self, X: Any, weights: SampleWeights | None = None) -> NDArray:
         """Check that more samples have the shape and kind of the fitted ones."""
-        samples = self._validate_samples(X, reset=False, min_samples=1)
+        samples = self._validate_samples(X, reset=False, min_samples=1, weights=weights)
         refuse_gradients(samples)
-        check_magnitude(samples)
+        if samples.shape[0]:
+            check_magnitude(samples)
         if is_complex(samples) and self._moments.orientation.real_data:
             raise ValueError("X is complex, but earlier samples are real; convert all to one")
         return samples
@@ -494,3 +549,10 @@ class OrientedEstimator(SampleOrienter):
         if energy == 0:
             raise ValueError("X equals the fitted mean everywhere: there is nothing to reconstruct")
         return float(1 - missed / energy)
+
+
+def _most_columns(n_samples: int | None, weights: SampleWeights | None) -> int | None:
+    """Return how many samples the moments may count; None if it is unknown."""
+    if n_samples is None or weights is None:
+        return n_samples
+    return max(n_samples, math.ceil(weights.values.sum()))

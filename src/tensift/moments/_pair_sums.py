@@ -8,32 +8,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.stacks import adjoint, eigh, squared_modulus
+from tensift.moments._moments import along_samples
 
 __all__ = ["FeatureSums", "PairSums", "nearest_semidefinite", "rarest"]
 
 
 class FeatureSums:
-    """How often every element was observed, its sum and squares relative to a reference."""
+    """How often every element was observed, its sum and squares relative to a reference.
+
+    ``times`` counts observations, and ``number`` is the sum of their weights.
+    """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.samples = 0
+        self.total: float = 0
+        self.times = np.zeros(shape, dtype=np.intp)
         self.number = np.zeros(shape)
         self.reference: NDArray[Any] = np.zeros(shape)
         self.sum: NDArray[Any] = np.zeros(shape)
         self.square = np.zeros(shape)
 
-    def add(self, samples: NDArray) -> None:
+    def add(self, samples: NDArray, weights: NDArray[np.float64] | None = None) -> None:
         """Add samples with NaN where nothing was observed."""
         observed = ~np.isnan(samples)
-        number = observed.sum(axis=0)
         new = FeatureSums(samples.shape[1:])
-        new.samples, new.number = len(samples), number.astype(float)
+        new.samples = new.total = len(samples)
+        new.times = observed.sum(axis=0)
+        new.number = new.times.astype(float)
         values = np.where(observed, samples, 0).astype(
             complex if np.iscomplexobj(samples) else float
         )
-        new.reference = values.sum(axis=0) / np.maximum(number, 1)
-        left = np.where(observed, values - new.reference, 0)
-        new.sum, new.square = left.sum(axis=0), squared_modulus(left).sum(axis=0)
+        if weights is None:
+            new.reference = values.sum(axis=0) / np.maximum(new.times, 1)
+            left = np.where(observed, values - new.reference, 0)
+            new.sum, new.square = left.sum(axis=0), squared_modulus(left).sum(axis=0)
+        else:
+            own = along_samples(weights, samples)
+            new.total, new.number = float(weights.sum()), (own * observed).sum(axis=0)
+            new.reference = (own * values).sum(axis=0) / _or_one(new.number)
+            left = np.where(observed, values - new.reference, 0)
+            new.sum, new.square = (
+                (own * left).sum(axis=0),
+                (own * squared_modulus(left)).sum(axis=0),
+            )
         self.merge(new)
 
     def merge(self, other: FeatureSums) -> None:
@@ -48,18 +65,20 @@ class FeatureSums:
         )
         self.sum = self.sum + other.sum + shift * other.number
         self.number = self.number + other.number
+        self.times = self.times + other.times
         self.samples += other.samples
+        self.total += other.total
 
     @property
     def mean(self) -> NDArray[Any]:
         """The mean of the observed values; zero where there are none."""
-        mean = self.reference + self.sum / np.maximum(self.number, 1)
+        mean = self.reference + self.sum / _or_one(self.number)
         return np.asarray(np.where(self.number > 0, mean, 0))
 
     @property
     def variance(self) -> NDArray[np.float64]:
         """The variance of the observed values; zero where there are none."""
-        number = np.maximum(self.number, 1)
+        number = _or_one(self.number)
         return np.maximum(self.square / number - squared_modulus(self.sum / number), 0)
 
 
@@ -71,7 +90,8 @@ class PairSums:
         number_ab = #{i: a and b observed}, sums_ab = sum_i x_ia, squares_ab = sum_i |x_ia|^2,
         products_ab = sum_i x_ia x_ib^*
 
-    over the samples in which both were observed. The reference is near the mean, so that no large
+    over the samples in which both were observed. With weights all of these are weighted sums, and
+    ``times_ab`` is how often both were observed. The reference is near the mean, so that no large
     sums are subtracted from each other.
 
     Parameters
@@ -85,6 +105,7 @@ class PairSums:
     def __init__(self, n_slices: int, size: int, *, complex_values: bool) -> None:
         kind = complex if complex_values else float
         self.reference = np.zeros((n_slices, size), kind)
+        self.times = np.zeros((n_slices, size, size), dtype=np.int32)
         self.number = np.zeros((n_slices, size, size))
         self.sums = np.zeros((n_slices, size, size), kind)
         self.squares = np.zeros((n_slices, size, size))
@@ -92,37 +113,50 @@ class PairSums:
 
     @classmethod
     def of_complete(
-        cls, count: int, mean: NDArray, scatter: NDArray, present: NDArray[np.bool_]
+        cls,
+        count: int,
+        total: float,
+        mean: NDArray,
+        scatter: NDArray,
+        present: NDArray[np.bool_],
     ) -> PairSums:
-        """Return those of samples in which the features `present` ``(p, q)`` were observed."""
+        """Return those of samples in which the features `present` ``(p, q)`` were observed.
+
+        `total` is the sum of the weights of the `count` samples.
+        """
         found = cls(*mean.shape, complex_values=np.iscomplexobj(scatter))
         found.reference = np.where(present, mean, 0).astype(scatter.dtype)
-        found.number = count * (present[:, :, None] & present[:, None, :]).astype(float)
+        both = present[:, :, None] & present[:, None, :]
+        found.times, found.number = count * both.astype(np.int32), total * both.astype(float)
         found.products = scatter.copy()
         own = np.diagonal(scatter, axis1=1, axis2=2).real
         found.squares = own[:, :, None] * present[:, None, :]
         return found
 
-    def add(self, slices: NDArray) -> None:
+    def add(self, slices: NDArray, weights: NDArray[np.float64] | None = None) -> None:
         """Add samples ``(p, q, n)`` with NaN where nothing was observed."""
         observed = ~np.isnan(slices)
         number = observed.sum(axis=2)
-        new = (number > 0) & (np.diagonal(self.number, axis1=1, axis2=2) == 0)
+        new = (number > 0) & (np.diagonal(self.times, axis1=1, axis2=2) == 0)
         if new.any():
             means = np.where(observed, slices, 0).sum(axis=2) / np.maximum(number, 1)
             self.reference[new] = means[new]
         values = np.where(observed, slices - self.reference[:, :, None], 0)
         flags = observed.astype(float)
-        self.number += flags @ np.swapaxes(flags, 1, 2)
-        self.sums += values @ np.swapaxes(flags, 1, 2)
-        self.squares += squared_modulus(values) @ np.swapaxes(flags, 1, 2)
-        self.products += values @ adjoint(values)
+        times = flags @ np.swapaxes(flags, 1, 2)
+        self.times += times.astype(np.int32)
+        own = flags if weights is None else weights * flags
+        self.number += times if weights is None else own @ np.swapaxes(flags, 1, 2)
+        self.sums += values @ np.swapaxes(own, 1, 2)
+        self.squares += squared_modulus(values) @ np.swapaxes(own, 1, 2)
+        self.products += (values if weights is None else weights * values) @ adjoint(values)
 
     def merge(self, other: PairSums) -> None:
         """Add the sums of other samples, which are not changed."""
-        never = np.diagonal(self.number, axis1=1, axis2=2) == 0
+        never = np.diagonal(self.times, axis1=1, axis2=2) == 0
         self.reference = np.where(never, other.reference, self.reference)
         sums, squares, products = other.about(self.reference)
+        self.times = self.times + other.times
         self.number = self.number + other.number
         self.sums = self.sums + sums
         self.squares = self.squares + squares
@@ -146,13 +180,15 @@ class PairSums:
         their variances in it.
         """
         _, squares, products = self.about(mean)
-        own = np.diagonal(self.number, axis1=1, axis2=2)
-        seen = own > 0
+        times = np.diagonal(self.times, axis1=1, axis2=2)
+        seen = times > 0
         both = seen[:, :, None] & seen[:, None, :]
-        is_whole = np.asarray(((self.number == own.max(axis=1)[:, None, None]) | ~both).all((1, 2)))
-        found = products / np.maximum(self.number, 1)
+        most = times.max(axis=1)[:, None, None]
+        is_whole = np.asarray(((self.times == most) | ~both).all((1, 2)))
+        found = products / _or_one(self.number)
         gappy = ~is_whole
-        variances = np.maximum(np.diagonal(squares, axis1=1, axis2=2) / np.maximum(own, 1), 0)
+        own = np.diagonal(self.number, axis1=1, axis2=2)
+        variances = np.maximum(np.diagonal(squares, axis1=1, axis2=2) / _or_one(own), 0)
         deviation = np.sqrt(variances)[gappy]
         lengths = np.sqrt(np.maximum(squares[gappy], 0))
         lengths = lengths * np.swapaxes(lengths, 1, 2)
@@ -160,6 +196,11 @@ class PairSums:
         np.divide(products[gappy], lengths, out=correlation, where=lengths > 0)
         found[gappy] = correlation * deviation[:, :, None] * deviation[:, None, :]
         return found, is_whole
+
+
+def _or_one(number: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sums of weights to divide by: one where there are none."""
+    return np.where(number > 0, number, 1.0)
 
 
 def nearest_semidefinite(matrices: NDArray, is_whole: NDArray[np.bool_]) -> tuple[NDArray, float]:
@@ -185,11 +226,11 @@ def nearest_semidefinite(matrices: NDArray, is_whole: NDArray[np.bool_]) -> tupl
     return found, clipped / total if total > 0 else 0.0
 
 
-def rarest(number: NDArray, seen: NDArray[np.bool_]) -> tuple[int, tuple[int, int, int]] | None:
+def rarest(times: NDArray, seen: NDArray[np.bool_]) -> tuple[int, tuple[int, int, int]] | None:
     """Return how often the rarest pair of features that were seen was observed, and the pair."""
     both = seen[:, :, None] & seen[:, None, :]
     if not both.any():
         return None
-    place = int(np.argmin(np.where(both, number, np.inf)))
-    at = tuple(int(i) for i in np.unravel_index(place, number.shape))
-    return int(number[at]), at  # type: ignore[return-value]
+    place = int(np.argmin(np.where(both, times, np.inf)))
+    at = tuple(int(i) for i in np.unravel_index(place, times.shape))
+    return int(times[at]), at  # type: ignore[return-value]

@@ -36,6 +36,7 @@ class PassCheckpoint(Checkpoint):
         self._moments: Moments | None = None
         self._subsample: EvenSubsample | None = None
         self._seen = hashlib.sha256()
+        self._read = 0
         super().__init__(path, fingerprint, {"names": np.array([], str)})
 
     def _load(self) -> None:
@@ -82,11 +83,14 @@ class PassCheckpoint(Checkpoint):
         moments._scatter = held.pop("scatter")
         moments._squares, moments.mean = held["squares"], held["mean"]
         moments.count, moments.peak = int(held["count"]), float(held["peak"])
+        moments.total = held["total"].item()
         if subsample is not None:
-            subsample.restore(held.pop("subsample"), moments.count)
+            subsample.restore(held, moments.count)
+            del held["subsample"]
+        read = self._read = int(held["read"])
         if source.n_samples is None:
-            self._check_seen(source, moments.count, str(held["seen"]))
-        return moments.count
+            self._check_seen(source, read, str(held["seen"]))
+        return read
 
     def _check_seen(self, source: ChunkedSource, count: int, expected: str) -> None:
         """Read an iterator up to the sample to continue from, and compare with the file."""
@@ -100,6 +104,7 @@ class PassCheckpoint(Checkpoint):
 
     def note(self, chunk: Chunk) -> None:
         """Add the shape, first and last sample of a chunk to the digest of what was read."""
+        self._read = chunk.stop
         self._seen.update(repr(chunk.samples.shape).encode())
         for row in (chunk.samples[0], chunk.samples[-1]):
             self._seen.update(np.ascontiguousarray(row).tobytes())
@@ -124,10 +129,12 @@ class PassCheckpoint(Checkpoint):
             "squares": moments._squares,
             "mean": moments.mean,
             "count": np.array(moments.count),
+            "total": np.array(moments.total),
+            "read": np.array(self._read),
             "peak": np.array(moments.peak),
             "seen": np.array(self._seen.hexdigest()),
         }
         if self._subsample is not None:
-            state["subsample"] = self._subsample.held()
+            state |= self._subsample.state()
         self._keep({**kept, **state})
         self._changed = True

@@ -20,6 +20,7 @@ from tensift._utils.namespace import (
     check_same_kind,
     is_complex,
     is_device_array,
+    moved_to,
     namespace_of,
     refuse_device_array,
 )
@@ -37,7 +38,7 @@ from tensift.labels import (
 from tensift.moments._device_moments import row_blocks
 from tensift.moments._missing import MISSING, hint_at_missing
 from tensift.moments._moments import Moments
-from tensift.sources import Source, in_memory, scaled_source, source_of
+from tensift.sources import SampleWeights, Source, in_memory, scaled_source, source_of
 
 __all__ = [
     "TensorEstimator",
@@ -78,12 +79,19 @@ class TensorEstimator(BaseEstimator):
         return getattr(self, "missing", "raise") == "allow"
 
     def _validate_samples(
-        self, X: Any, *, reset: bool, min_samples: int = 2, scaled: bool = True
+        self,
+        X: Any,
+        *,
+        reset: bool,
+        min_samples: int = 2,
+        weights: SampleWeights | None = None,
+        scaled: bool = True,
     ) -> Any:
         """Check samples and return them in their tensor shape, ``(n, d_1, ..., d_m)``.
 
         With ``reset`` their shape and names are stored; otherwise they must fit the stored ones.
-        Channels of recordings are divided by the scale of their type, unless ``scaled`` is False.
+        Samples of weight zero are left out. Channels of recordings are divided by the scale of
+        their type, unless ``scaled`` is False.
         """
         found = self._unlabelled(X, fitted=not reset)
         X = found.samples
@@ -128,9 +136,12 @@ class TensorEstimator(BaseEstimator):
             self._check_shape(shape)
         shape = (X.shape[0], *self.feature_shape_)
         if is_device_array(X):
-            return namespace_of(X).reshape(X, shape)
-        X = X.reshape(shape)
-        return X if found.scales is None or not scaled else X / found.scales
+            samples = namespace_of(X).reshape(X, shape)
+        else:
+            samples = X.reshape(shape)
+            if found.scales is not None and scaled:
+                samples = samples / found.scales
+        return samples if weights is None else _with_weight(samples, weights)
 
     @contextmanager
     def _hint_at_missing(self, name: str = "X") -> Iterator[None]:
@@ -240,6 +251,17 @@ class TensorEstimator(BaseEstimator):
         """Return the shape of a sample as a row if rows are allowed, else the tensor shape."""
         allowed = self._rows_in or self.feature_shape is not None
         return (self.n_features_in_,) if allowed else self.feature_shape_
+
+
+def _with_weight(samples: Any, weights: SampleWeights) -> Any:
+    """Return the samples whose weight is not zero."""
+    mask = weights.check_length(samples.shape[0]).positive
+    if mask.all():
+        return samples
+    if is_device_array(samples):
+        places = moved_to(samples, np.flatnonzero(mask))
+        return namespace_of(samples).take(samples, places, axis=0)
+    return samples[mask]
 
 
 def n_axes(X: Any) -> int:

@@ -16,7 +16,7 @@ from tensift.algebra import TRANSFORM_NAMES, make_transforms
 from tensift.labels import Names, mode_number
 from tensift.moments import Orientation
 from tensift.plan._units import as_count, as_shape
-from tensift.sources import EvenSubsample
+from tensift.sources import stride_of
 from tensift.stpca import STPCASelector
 
 __all__ = ["Job", "make_job"]
@@ -179,7 +179,7 @@ class Job:
     @cached_property
     def looked_at(self) -> int:
         """The number of samples that are kept for the selection and for `reconstruct`."""
-        return -(-self.samples // EvenSubsample(self.shape).next_rows(self.samples)[1])
+        return -(-self.samples // stride_of(self.samples, math.prod(self.shape)))
 
     @property
     def looked_at_bytes(self) -> int:

@@ -15,7 +15,7 @@ from tensift.moments import GRAM_COPIES, collect_moments
 from tensift.plan._job import Job
 from tensift.plan._samples import PilotSamples
 from tensift.selection import TensorSelector
-from tensift.sources import Chunks
+from tensift.sources import Chunks, SampleWeights
 from tensift.stpca import STPCASelector, stpca_path
 
 __all__ = ["PilotRun", "SelectionRun"]
@@ -241,7 +241,7 @@ class _ByDeviation(TensorSelector):
         self._set_scores(deviations, deviations, samples)
         return self
 
-    def _keep_samples(self, samples: Any) -> None:
+    def _keep_samples(self, samples: Any, weights: SampleWeights | None = None) -> None:
         """Keep nothing: the samples are in the moments, and are counted elsewhere."""
 
 

@@ -8,6 +8,7 @@ from tensift.plotting._components import ComponentsDisplay
 from tensift.plotting._convergence import ConvergenceDisplay
 from tensift.plotting._energy import EnergyDisplay
 from tensift.plotting._evaluation import EvaluationDisplay
+from tensift.plotting._group_selection import GroupSelectionDisplay
 from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, SCORE_MAP, require_matplotlib, tidy
 from tensift.plotting._missing import MissingDisplay
 from tensift.plotting._path import PathDisplay
@@ -37,6 +38,7 @@ __all__ = [
     "ConvergenceDisplay",
     "EnergyDisplay",
     "EvaluationDisplay",
+    "GroupSelectionDisplay",
     "MissingDisplay",
     "PathDisplay",
     "PlanDisplay",

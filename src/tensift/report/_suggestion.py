@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensift.datasets import TensorDataset
 from tensift.metrics import Judge
 from tensift.report._encoding import rounded
 from tensift.selection import SuggestedCount, TensorSelector, suggest_count, without_gaps
-from tensift.sources import even_subsample
+from tensift.sources import KeptSamples, SampleWeights, kept_samples
 
 __all__ = ["Suggestion", "measures_of", "suggestion_of"]
 
@@ -41,10 +40,10 @@ def suggestion_of(
     """Return the number that the selector has chosen itself, or compute it from samples."""
     found = getattr(selector, "suggested_count_", None)
     if found is None:
-        rows = rows_looked_at(selector, dataset)
-        if len(rows) < _FEWEST_SAMPLES:
+        kept = rows_looked_at(selector, dataset)
+        if len(kept) < _FEWEST_SAMPLES:
             reason = (
-                f"No number is suggested: the report has {len(rows)} samples, and fewer than "
+                f"No number is suggested: the report has {len(kept)} samples, and fewer than "
                 f"{_FEWEST_SAMPLES} do not show how many features are worth keeping."
             )
             return Suggestion(
@@ -57,7 +56,9 @@ def suggestion_of(
                 structured=0,
             )
         limits = None if selector is None else selector._fitted_limits()
-        found = suggest_count(rows, feature_mode, limits)
+        given = {"sample_weight": kept.weights, "groups": kept.groups}
+        more: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
+        found = suggest_count(kept.rows, feature_mode, limits, **more)
     return _in_words(found)
 
 
@@ -68,10 +69,11 @@ def measures_of(
     if selector is None:
         return {}
     kept, total = selector.get_support(indices=True), selector.order_.shape[0]
-    rows = rows_looked_at(selector, dataset)
+    looked_at = rows_looked_at(selector, dataset)
+    rows = looked_at.rows
     if len(rows) < _FEWEST_SAMPLES or len(kept) == total or np.ptp(rows, axis=0).max() == 0:
         return {}
-    judge = Judge(rows, feature_mode)
+    judge = Judge(rows, feature_mode, looked_at.weights)
     of = f"of {len(kept):,} features"
     return {
         f"neighbours kept, {of}": f"{100 * judge.neighbours_kept(kept):.0f} %",
@@ -79,15 +81,21 @@ def measures_of(
     }
 
 
-def rows_looked_at(selector: TensorSelector | None, dataset: TensorDataset) -> NDArray[Any]:
+def rows_looked_at(selector: TensorSelector | None, dataset: TensorDataset) -> KeptSamples:
     """Return the samples that the selector looked at, if it has kept them, or some of the data."""
-    kept = getattr(getattr(selector, "_moments", None), "subsample", None)
-    rows: NDArray[Any] = even_subsample(dataset.data) if kept is None else kept.rows()
+    held = getattr(getattr(selector, "_moments", None), "subsample", None)
+    weights = SampleWeights.of(dataset.weights, dataset.groups, fewest=0)
+    if held is not None:
+        kept: KeptSamples = held.kept()
+    elif weights is None:
+        kept = kept_samples(dataset.data)
+    else:
+        kept = kept_samples(dataset.data[weights.positive], weights.used)
     if getattr(selector, "missing_", None) is not None:
-        rows = without_gaps(rows).rows
-    if not np.isfinite(rows).all():
+        kept = without_gaps(kept)
+    if not np.isfinite(kept.rows).all():
         raise ValueError("data must be finite; found NaN or infinity")
-    return rows
+    return kept
 
 
 def _in_words(found: SuggestedCount) -> Suggestion:

@@ -23,6 +23,7 @@ from tensift.selection import (
     exchangeable,
     suggest_count_by_reconstruction,
 )
+from tensift.sources import KeptSamples
 
 __all__ = ["ColumnSubsetSelector"]
 
@@ -151,22 +152,23 @@ class ColumnSubsetSelector(GreedySelector):
         self.missing = missing
         self.scale = scale
 
-    def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
+    def _suggest(self, rows: KeptSamples, mode: int | None) -> SuggestedCount:
         return suggest_count_by_reconstruction(rows, mode, self._limits())
 
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
-        order = ColumnSubsetOrder(values, 0)
+        order = ColumnSubsetOrder(values, 0, centred=True)
         if self.swaps:
             chosen = np.zeros(values.shape[1])
             chosen[order.exchanged(count, self.swaps)] = 1
-            order = ColumnSubsetOrder(values, 0, chosen)  # others have no score and come later
+            # Others have no score and come later.
+            order = ColumnSubsetOrder(values, 0, chosen, centred=True)
         picks = order.extend(count)
         return Picks(picks.tolist(), order.gains.tolist(), order.next_gains)
 
     def _pick_within(
         self, limits: FeatureLimits, values: NDArray, count: int, kept: NDArray[np.intp]
     ) -> tuple[Picks, Chosen[Any]]:
-        found = choose(partial(ColumnSubsetOrder, values, 0), limits, count, features=kept)
+        found = choose(self._make(values), limits, count, features=kept)
         if self.swaps:
             constants = np.setdiff1d(found.features, kept)
 
@@ -176,11 +178,13 @@ class ColumnSubsetSelector(GreedySelector):
 
             chosen = np.zeros(values.shape[1])
             chosen[found.rule.exchanged(count, self.swaps, open_to)] = 1
-            make = partial(ColumnSubsetOrder, values, 0, chosen)
-            found = choose(make, limits, count, features=kept)
+            found = choose(self._make(values, chosen), limits, count, features=kept)
         order, places = found.rule, np.searchsorted(kept, found.features)
         features = places[np.isin(found.features, kept)]
         return Picks(features.tolist(), order.gains.tolist(), order.next_gains), found
 
+    def _make(self, values: NDArray, scores: Any = None) -> partial[ColumnSubsetOrder]:
+        return partial(ColumnSubsetOrder, values, 0, scores, centred=True)
+
     def _rule(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Any:
-        return ColumnSubsetOrder(values, 0)
+        return ColumnSubsetOrder(values, 0, centred=True)

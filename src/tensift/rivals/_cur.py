@@ -19,7 +19,7 @@ from tensift.selection import Constraints, TensorSelector
 
 __all__ = ["CURSelector"]
 
-_EXPLAINED = 1e-20  # a share of the energy of all features that is a rounding error
+_EXPLAINED = 1e-14  # a share of the energy of all features that is rounding of a Gram matrix
 _DENSE = 256  # rows up to which all eigenvectors are as cheap as a few
 
 

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from tensift._utils.stacks import squared_modulus
 from tensift.moments import largest_modulus
+from tensift.rivals._spread import with_roots
+from tensift.sources import SampleWeights
 
 __all__ = [
     "centred_fibres",
@@ -24,14 +26,20 @@ _DENSE = 512  # rows or columns up to which a full decomposition is as cheap as 
 _LEAST = 1e-6  # singular values below this share of the largest are not found from Gram matrices
 
 
-def centred_fibres(samples: NDArray, spread: NDArray, feature_mode: int | None) -> NDArray:
+def centred_fibres(
+    samples: NDArray,
+    spread: NDArray,
+    feature_mode: int | None,
+    weights: SampleWeights | None = None,
+) -> NDArray:
     """Centre samples and divide them by their largest value; return ``(n, features, elements)``.
 
-    Elements whose `spread` is 0 become exactly 0.
+    Elements whose `spread` is 0 become exactly 0. Samples with weights are multiplied by the roots
+    of these.
     """
     kind = complex if np.iscomplexobj(samples) else float
     values = samples.astype(kind) / largest_modulus(samples)
-    values -= values.mean(axis=0)
+    values = with_roots(values, weights)
     values[:, spread == 0] = 0
     values /= np.abs(values).max()  # so that squares of small values do not underflow
     if feature_mode is None:

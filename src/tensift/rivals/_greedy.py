@@ -27,7 +27,7 @@ from tensift.selection import (
     rank_features,
     suggest_count,
 )
-from tensift.sources import even_subsample
+from tensift.sources import KeptSamples, kept_samples
 
 __all__ = ["GreedySelector", "PickRule", "Picks"]
 
@@ -105,7 +105,13 @@ class GreedySelector(TensorSelector):
     scale: str | None = None  # for subclasses without this parameter
 
     @fit_context
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Pick features of `X`, one after another.
 
         Parameters
@@ -114,19 +120,23 @@ class GreedySelector(TensorSelector):
             Samples, without NaN or infinity. Tensors may be complex.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample. All groups then count equally.
 
         Returns
         -------
         self
         """
-        spread, samples = spread_of_elements(self, X)
+        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
         mode = self._mode_of_features()
         if self.scale == "feature":
-            self._deviations = FeatureScale(mode).of_samples(samples)
+            self._deviations = FeatureScale(mode).of_samples(samples, weights)
             spread, samples = self._in_units(spread), self._in_units(samples)
-        values, kept = without_constants(centred_fibres(samples, spread, mode))
+        values, kept = without_constants(centred_fibres(samples, spread, mode, weights))
         spread = pool_elements(spread, mode)
-        rows, limits = even_subsample(samples), self._limits()
+        rows, limits = kept_samples(samples, weights), self._limits()
         suggested = None
         if self.n_features_to_select == "auto":
             suggested = self._suggest(rows, mode)
@@ -149,12 +159,14 @@ class GreedySelector(TensorSelector):
         self._keep_selection(Selection(order, suggested=suggested))
         return self
 
-    def _suggest(self, rows: NDArray, mode: int | None) -> SuggestedCount:
+    def _suggest(self, rows: KeptSamples, mode: int | None) -> SuggestedCount:
         """Suggest how many features to keep."""
         return suggest_count(rows, mode, self._limits())
 
     def _pick(self, values: NDArray, count: int, kept: NDArray[np.intp]) -> Picks:
         """Pick at least one feature of ``(n, features, elements)``, of which all vary.
+
+        Only products over samples count: those with weights are multiplied by their roots.
 
         `count` features, or fewer if no more are worth anything. Gains do not depend on units.
         `kept` are the flat indices of these features among all.

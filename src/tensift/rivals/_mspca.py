@@ -17,9 +17,11 @@ from tensift._utils.stacks import eigh, peak_phases
 from tensift._utils.warnings import warn_user
 from tensift.algebra import mode_product, unfold
 from tensift.moments import GramTensor
-from tensift.rivals._vectorised import VectorisedSelector
+from tensift.rivals._spread import with_roots
+from tensift.rivals._vectorised import WeighedSelector
 from tensift.selection import Constraints
 from tensift.solvers import EncoderProblems, best_decoder
+from tensift.sources import SampleWeights
 
 __all__ = ["MSPCA"]
 
@@ -34,7 +36,7 @@ _SMALL = 64  # up to this many features in a mode, the inverse does not pay off
 _ROUNDING = 1e-13  # tolerance of the optimality conditions, as a share of the trace of the scatter
 
 
-class MSPCA(VectorisedSelector):
+class MSPCA(WeighedSelector):
     """Multilinear sparse principal component analysis, used for feature selection.
 
     Every mode has a sparse encoder ``U_k`` and an orthonormal decoder ``B_k``. They reconstruct the
@@ -142,7 +144,7 @@ class MSPCA(VectorisedSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **VectorisedSelector._parameter_constraints,
+        **WeighedSelector._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), list, tuple, None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
@@ -177,8 +179,8 @@ class MSPCA(VectorisedSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
-        samples = (rows - rows.mean(axis=0)).reshape(len(rows), *self.feature_shape_)
+    def _fit_rows(self, rows: NDArray[np.float64], weights: SampleWeights | None = None) -> None:
+        samples = with_roots(rows, weights).reshape(len(rows), *self.feature_shape_)
         decoders = self._start(samples)
         encoders = decoders.copy()
         path = []
@@ -214,7 +216,7 @@ class MSPCA(VectorisedSelector):
                 f"beta={self.beta} leaves nothing: an encoder is zero, and features are ordered by "
                 "their standard deviations; lower beta"
             )
-        self._set_row_scores(scores, rows)
+        self._set_row_scores(scores, rows, weights)
 
     def _start(self, samples: NDArray) -> list[NDArray]:
         """Return the leading eigenvectors ``(1, d_k, c_k)`` of the scatter along every mode."""

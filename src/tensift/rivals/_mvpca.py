@@ -12,7 +12,7 @@ from tensift._utils.stacks import squared_modulus
 from tensift.rivals._fibres import centred_fibres, leading_components
 from tensift.rivals._spread import spread_of_elements
 from tensift.selection import Constraints, TensorSelector
-from tensift.sources import even_subsample
+from tensift.sources import kept_samples
 
 __all__ = ["MVPCASelector"]
 
@@ -116,7 +116,13 @@ class MVPCASelector(TensorSelector):
         self.feature_shape = feature_shape
 
     @fit_context
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Compute the squared loadings of the features.
 
         Parameters
@@ -125,18 +131,22 @@ class MVPCASelector(TensorSelector):
             Samples, without NaN or infinity.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample. All groups then count equally.
 
         Returns
         -------
         self
         """
-        spread, samples = spread_of_elements(self, X)
+        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
         scores = spread**2
         if self.n_components is not None:
-            columns = centred_fibres(samples, spread, None)[:, :, 0]
+            columns = centred_fibres(samples, spread, None, weights)[:, :, 0]
             left = leading_components(columns, self.n_components)[0]
             explained = squared_modulus(left.conj().T @ columns).sum(axis=0)
             share = explained / squared_modulus(columns).sum()
             scores = (scores.sum() * share).reshape(scores.shape)
-        self._set_scores(scores, spread, even_subsample(samples))
+        self._set_scores(scores, spread, kept_samples(samples, weights))
         return self

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.stacks import squared_modulus
-from tensift.rivals._spread import spread_of_elements
+from tensift.rivals._spread import spread_of_elements, with_roots
 from tensift.selection import (
     Constraints,
     FreeChoice,
@@ -23,7 +23,7 @@ from tensift.selection import (
     rank_features,
     suggest_count,
 )
-from tensift.sources import even_subsample
+from tensift.sources import SampleWeights, kept_samples
 
 __all__ = ["PivotedCholeskySelector"]
 
@@ -119,7 +119,13 @@ class PivotedCholeskySelector(TensorSelector):
         self.missing = missing
 
     @fit_context
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Factorise the covariance matrix of the features of `X`, one pivot per selected feature.
 
         Parameters
@@ -128,15 +134,19 @@ class PivotedCholeskySelector(TensorSelector):
             Samples, without NaN or infinity.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample. All groups then count equally.
 
         Returns
         -------
         self
         """
-        spread, samples = spread_of_elements(self, X)
+        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
         mode = self._mode_of_features()
-        pivots = _Pivots(samples, mode, pool_elements(spread, mode))
-        rows, limits = even_subsample(samples), self._limits()
+        pivots = _Pivots(samples, mode, pool_elements(spread, mode), weights)
+        rows, limits = kept_samples(samples, weights), self._limits()
         suggested = None
         if self.n_features_to_select == "auto":
             suggested = suggest_count(rows, mode, limits)
@@ -159,17 +169,22 @@ class _Pivots:
     """The order of the pivots, which can be extended at any time."""
 
     def __init__(
-        self, samples: NDArray[Any], mode: int | None, spread: NDArray[np.float64]
+        self,
+        samples: NDArray[Any],
+        mode: int | None,
+        spread: NDArray[np.float64],
+        weights: SampleWeights | None,
     ) -> None:
         kind = complex if np.iscomplexobj(samples) else float
-        centred = samples.astype(kind) - samples.mean(axis=0)
+        centred = with_roots(samples.astype(kind), weights)
         if mode is None:
             columns = centred.reshape(len(samples), -1)
         else:
             columns = np.moveaxis(centred, mode + 1, -1).reshape(-1, samples.shape[mode + 1])
         columns[:, spread.ravel() == 0] = 0  # what is left there is rounding
         peak = np.abs(columns).max()
-        self._unit = peak**2 / len(samples)  # squares of tiny values would underflow
+        total = len(samples) if weights is None else weights.values.sum()
+        self._unit = peak**2 / total  # squares of tiny values would underflow
         self._columns = columns / peak
         self.size = columns.shape[1]
         variances = squared_modulus(self._columns).sum(axis=0)

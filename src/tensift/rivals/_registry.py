@@ -29,6 +29,7 @@ from tensift.rivals._spcafs import SPCAFS
 from tensift.rivals._spcapsd import SPCAPSD
 from tensift.rivals._udfs import UDFS
 from tensift.selection import GeometrySelector, TensorSelector
+from tensift.sources import takes_weights
 from tensift.stpca import STPCASelector
 
 __all__ = ["SelectorInfo", "list_selectors"]
@@ -102,6 +103,11 @@ class SelectorInfo:
     def needs(self) -> tuple[str, ...]:
         """The parameters whose best values depend on the data."""
         return tuple(name for name in _DATA_DEPENDENT if name in self.parameters)
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether samples can have weights, that is, whether ``fit`` takes ``sample_weight``."""
+        return takes_weights(self.selector)
 
     @property
     def grid(self) -> dict[str, list[float]]:

@@ -13,7 +13,7 @@ from tensift._utils.modes import pool_elements
 from tensift._utils.sklearn_compat import fit_context
 from tensift.rivals._spread import spread_of_elements
 from tensift.selection import Constraints, FixedMerits, TensorSelector, choose, rank_features
-from tensift.sources import even_subsample
+from tensift.sources import kept_samples
 
 __all__ = ["AllFeatures", "RandomSelector", "VarianceSelector"]
 
@@ -89,7 +89,13 @@ class AllFeatures(TensorSelector):
         self.feature_shape = feature_shape
 
     @fit_context
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn which features vary.
 
         Parameters
@@ -98,12 +104,17 @@ class AllFeatures(TensorSelector):
             Samples, without NaN or infinity.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample. All groups then count equally.
 
         Returns
         -------
         self
         """
-        varies = (spread_of_elements(self, X)[0] > 0).astype(float)
+        spread, _, _ = spread_of_elements(self, X, sample_weight, groups)
+        varies = (spread > 0).astype(float)
         self._set_scores(varies, ties=np.zeros_like(varies))
         return self
 
@@ -223,7 +234,13 @@ class VarianceSelector(TensorSelector):
         self.missing = missing
 
     @fit_context
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Compute the variances of the features.
 
         Parameters
@@ -232,13 +249,17 @@ class VarianceSelector(TensorSelector):
             Samples, without NaN or infinity.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample. All groups then count equally.
 
         Returns
         -------
         self
         """
-        spread, samples = spread_of_elements(self, X)
-        self._set_scores(spread**2, spread, even_subsample(samples))
+        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
+        self._set_scores(spread**2, spread, kept_samples(samples, weights))
         return self
 
 
@@ -317,7 +338,13 @@ class RandomSelector(TensorSelector):
         self.random_state = random_state
 
     @fit_context
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Draw a random order of the features that vary.
 
         Parameters
@@ -326,15 +353,19 @@ class RandomSelector(TensorSelector):
             Samples, without NaN or infinity.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample. All groups then count equally.
 
         Returns
         -------
         self
         """
-        spread, samples = spread_of_elements(self, X)
+        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
         spread = pool_elements(spread, self._mode_of_features())
         drawn = check_random_state(self.random_state).uniform(size=spread.shape)
         self._set_feature_scores(
-            np.where(spread > 0, 1 - drawn, 0.0), [spread], even_subsample(samples)
+            np.where(spread > 0, 1 - drawn, 0.0), [spread], kept_samples(samples, weights)
         )
         return self

@@ -12,15 +12,17 @@ from tensift._utils.sklearn_compat import Interval
 from tensift._utils.warnings import warn_user
 from tensift.rivals._extreme_eigenvectors import DiagonalAndGram
 from tensift.rivals._reweighting import row_norms_sum, row_weights
-from tensift.rivals._vectorised import VectorisedSelector
+from tensift.rivals._spread import with_roots
+from tensift.rivals._vectorised import WeighedSelector
 from tensift.selection import Constraints
+from tensift.sources import SampleWeights
 
 __all__ = ["SPCAFS"]
 
 _DEFAULT_COMPONENTS = 10
 
 
-class SPCAFS(VectorisedSelector):
+class SPCAFS(WeighedSelector):
     """Select features by PCA whose projection has few rows (SPCAFS).
 
     Let ``S`` be the scatter matrix of the centred samples. The method finds a projection ``W``,
@@ -125,7 +127,7 @@ class SPCAFS(VectorisedSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **VectorisedSelector._parameter_constraints,
+        **WeighedSelector._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "p": [Interval(Real, 0, 2, closed="right")],
@@ -160,19 +162,19 @@ class SPCAFS(VectorisedSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit_rows(self, rows: NDArray[np.float64]) -> None:
-        factor = _scatter_factor(rows)
+    def _fit_rows(self, rows: NDArray[np.float64], weights: SampleWeights | None = None) -> None:
+        factor = _scatter_factor(rows, weights)
         width = self._width(factor.shape[1])
         problem = DiagonalAndGram(factor, sign=-1)
-        weights = np.ones(rows.shape[1])
+        by_row = np.ones(rows.shape[1])
         block = factor / np.linalg.norm(factor, axis=0)
         path: list[float] = []
         certified = True
         for _ in range(self.max_iter):
-            lowest = problem.lowest(self.gamma * weights, width, block)
+            lowest = problem.lowest(self.gamma * by_row, width, block)
             W, block = lowest.vectors, lowest.block
             certified = certified and lowest.certified
-            weights = row_weights(W, self.p)
+            by_row = row_weights(W, self.p)
             path.append(self.gamma * row_norms_sum(W, self.p) - float(np.sum((factor.T @ W) ** 2)))
             if len(path) > 1 and abs(path[-1] - path[-2]) < self.tol:
                 break
@@ -185,7 +187,7 @@ class SPCAFS(VectorisedSelector):
         self.objective_path_ = np.array(path)
         self.objective_ = path[-1]
         self.n_iter_ = len(path)
-        self._set_row_scores(np.einsum("ij,ij->i", W, W), rows)
+        self._set_row_scores(np.einsum("ij,ij->i", W, W), rows, weights)
 
     def _width(self, rank: int) -> int:
         if self.n_components is None:
@@ -195,9 +197,11 @@ class SPCAFS(VectorisedSelector):
         )
 
 
-def _scatter_factor(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scatter_factor(
+    rows: NDArray[np.float64], weights: SampleWeights | None
+) -> NDArray[np.float64]:
     """Return ``C`` with ``C C' = S`` and orthogonal columns, the longest first."""
-    centred = rows - rows.mean(axis=0)
+    centred = with_roots(rows, weights)
     _, values, right = np.linalg.svd(centred, full_matrices=False)
     rank = np.count_nonzero(values > max(rows.shape) * np.finfo(float).eps * values[0])
     return right[:rank].T * values[:rank]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift.moments import Orientation
+from tensift.moments import Orientation, SamplesInMemory
 from tensift.selection import Constraints
 from tensift.solvers import ExactSolver, PaperSolver
 from tensift.stpca import STPCASelector
@@ -176,7 +176,7 @@ class SPCAPSD(STPCASelector):
                 "collect_moments, without feature_shape"
             )
 
-    def _solve(self, samples: NDArray | None) -> None:
+    def _solve(self, samples: SamplesInMemory | None) -> None:
         super()._solve(samples)
         for name in self._scalar_results:
             if name in self.__dict__:

@@ -12,12 +12,13 @@ from scipy.sparse import csr_array
 from tensift._utils.sklearn_compat import StrOptions, fit_context
 from tensift._utils.warnings import warn_user
 from tensift.graphs import heat_kernel_graph
+from tensift.labels import groups_of
 from tensift.moments import check_magnitude
 from tensift.rivals._spread import spread_of_columns
 from tensift.selection import TensorSelector
-from tensift.sources import even_subsample
+from tensift.sources import SampleWeights, kept_samples
 
-__all__ = ["VectorisedSelector"]
+__all__ = ["VectorisedSelector", "WeighedSelector"]
 
 _SMALLEST = 1e-100  # squares of smaller values underflow
 
@@ -53,24 +54,29 @@ class VectorisedSelector(TensorSelector):
         -------
         self
         """
-        rows = self._rows(X)
+        self._fit_checked(self._rows(X))
+        return self
+
+    def _fit_checked(self, rows: NDArray[np.float64], **more: Any) -> None:
         try:
-            self._fit_rows(rows)
+            self._fit_rows(rows, **more)
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 f"X leads {type(self).__name__} to a matrix that cannot be inverted, because some "
                 "features or samples depend on one another to working precision; use scale='max', "
                 "or remove copies"
             ) from error
-        return self
 
     @abstractmethod
     def _fit_rows(self, rows: NDArray[np.float64]) -> None:
         """Score the columns of `rows`, which are the features, and call `_set_row_scores`."""
 
-    def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Check and scale the samples; return them as rows ``(n, d)`` in row-major order."""
-        samples = self._validate_samples(X, reset=True)
+    def _rows(self, X: ArrayLike, weights: SampleWeights | None = None) -> NDArray[np.float64]:
+        """Check and scale the samples; return them as rows ``(n, d)`` in row-major order.
+
+        Samples of weight zero are left out.
+        """
+        samples = self._validate_samples(X, reset=True, weights=weights)
         if np.iscomplexobj(samples):
             raise ValueError(
                 f"X is complex, and {type(self).__name__} is defined for real data; pass its "
@@ -125,10 +131,54 @@ class VectorisedSelector(TensorSelector):
             )
         return graph
 
-    def _set_row_scores(self, scores: NDArray, rows: NDArray) -> None:
+    def _set_row_scores(
+        self, scores: NDArray, rows: NDArray, weights: SampleWeights | None = None
+    ) -> None:
         """Store and rank the scores ``(d,)`` of the columns of `rows`, constant columns last."""
-        spread = spread_of_columns(rows)
+        spread = spread_of_columns(rows, weights)
         scores = np.where(spread > 0, scores, min(0.0, float(scores.min())))
         shape = self.feature_shape_
         samples = rows.reshape(len(rows), *shape)
-        self._set_scores(scores.reshape(shape), spread.reshape(shape), even_subsample(samples))
+        kept = kept_samples(samples, weights)
+        self._set_scores(scores.reshape(shape), spread.reshape(shape), kept)
+
+
+class WeighedSelector(VectorisedSelector):
+    """Base class of those that see rows only through their scatter, so that rows can have weights.
+
+    `_fit_rows` takes the weights, too.
+    """
+
+    @fit_context
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Score the features of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
+            Real samples, without NaN or infinity.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample. All groups then count equally.
+
+        Returns
+        -------
+        self
+        """
+        weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+        rows = self._rows(X, weights)
+        self._fit_checked(rows, weights=None if weights is None else weights.used)
+        return self
+
+    @abstractmethod
+    def _fit_rows(self, rows: NDArray[np.float64], weights: SampleWeights | None = None) -> None:
+        """Score the columns of `rows`, which are the features, and call `_set_row_scores`."""

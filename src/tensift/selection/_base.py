@@ -50,6 +50,7 @@ from tensift.selection._keep_in_memory import put_back, select_in_chunk, select_
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
 from tensift.selection._replacing import ReplacingSelector
 from tensift.selection._rules import RULES, KeptUnderConstraints, Selection, select_features
+from tensift.sources import SampleWeights
 
 __all__ = ["TensorSelector"]
 
@@ -115,12 +116,20 @@ class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
         """Score the features of `X`."""
 
     def _validate_samples(
-        self, X: Any, *, reset: bool, min_samples: int = 2, scaled: bool = True
+        self,
+        X: Any,
+        *,
+        reset: bool,
+        min_samples: int = 2,
+        weights: SampleWeights | None = None,
+        scaled: bool = True,
     ) -> NDArray:
-        samples = super()._validate_samples(X, reset=reset, min_samples=min_samples, scaled=scaled)
+        samples = super()._validate_samples(
+            X, reset=reset, min_samples=min_samples, weights=weights, scaled=scaled
+        )
         self._mode_of_features()  # raise an error for an impossible feature_mode now, not later
         if reset:
-            self._keep_samples(samples)
+            self._keep_samples(samples, None if weights is None else weights.used)
         return samples
 
     def _mode_of_features(self) -> int | None:
@@ -145,7 +154,7 @@ class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
         """Store scores of elements as scores of features, and rank the features.
 
         `rows` are samples that show which features are alike: all, or some evenly spaced ones
-        (`tensift.sources.even_subsample`).
+        (`tensift.sources.kept_samples`, with weights if they have some).
         """
         mode = self._mode_of_features()
         self._set_feature_scores(pool_elements(scores, mode), [pool_elements(ties, mode)], rows)
@@ -160,9 +169,8 @@ class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
         never = self._never_observed()
         if never is not None:
             self.scores_ = scores = np.where(never.reshape(scores.shape), 0.0, scores)
-        observed = None
         if rows is not None:
-            rows, observed = without_gaps(rows)
+            rows = without_gaps(rows)
         if rows is None and (self.selection != "top" or wanted == "auto"):
             raise ValueError(
                 f"selection={self.selection!r} with n_features_to_select={wanted!r} looks at "
@@ -178,7 +186,6 @@ class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
             partial(self._checked_count, total),
             suggest=wanted == "auto",
             limits=self._limits(),
-            observed=observed,
         )
         self._keep_selection(selected)
 

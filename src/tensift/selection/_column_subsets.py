@@ -81,13 +81,17 @@ class ColumnSubsetOrder:
     Parameters
     ----------
     rows : array of shape (n, d_1, ..., d_m)
-        Samples, real or complex. An array of another library than NumPy stays on its device.
+        Samples, real or complex, or `KeptSamples`, which may have weights. An array of another
+        library than NumPy stays on its device.
     feature_mode : int or None
         None: every element is a feature. An int: every index along that mode is one. Fibres with
         more than 64 values are seen through their 64 leading principal components.
     scores : array of one value per feature, optional
         Gains are multiplied by the square roots of the scores. If some are negative, the least
         one counts as zero. Features whose score is zero are picked after all others.
+    centred : bool, default=False
+        Whether the samples are centred already. Those that were multiplied by the roots of weights
+        have to be.
 
     Attributes
     ----------
@@ -124,8 +128,15 @@ class ColumnSubsetOrder:
 
     baseline = 0.0  # merits are gains
 
-    def __init__(self, rows: Any, feature_mode: int | None, scores: Any = None) -> None:
-        self.fibres = Fibres(rows, feature_mode)
+    def __init__(
+        self,
+        rows: Any,
+        feature_mode: int | None,
+        scores: Any = None,
+        *,
+        centred: bool = False,
+    ) -> None:
+        self.fibres = Fibres(rows, feature_mode, centred=centred)
         values = self.fibres.of(rows)
         xp = namespace_of(values)
         self._precision = precision_of(values)

@@ -8,14 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.arrays import refuse_masked
-from tensift._utils.namespace import is_device_array, namespace_of, to_numpy
-from tensift.selection._geometry import Geometry, GeometryOrder, indices_like
+from tensift._utils.namespace import to_numpy
+from tensift.selection._geometry import Geometry, GeometryOrder, with_weights
+from tensift.selection._halves import Halves, halves_of, seen_on
 from tensift.selection._kept_neighbours import kept_by
 from tensift.selection._limited_count import LimitedOrders, limited_orders
 from tensift.selection._limits import FeatureLimits
+from tensift.sources import KeptSamples
 
 if TYPE_CHECKING:
     from tensift.selection._constraints import Constraints
@@ -25,7 +27,6 @@ __all__ = ["SuggestedCount", "count_by_neighbours", "suggest_count"]
 _SHARE = 0.94  # of the most neighbours that any number keeps
 _MOST = 512  # features that are looked at
 _STEP = 1.1  # between large counts that are looked at
-_FEWEST_SAMPLES = 16  # fewer are not split in halves
 _NEAREST = "neighbours kept"
 
 
@@ -77,6 +78,9 @@ def suggest_count(
     rows: Any,
     feature_mode: int | None = None,
     constraints: Constraints | FeatureLimits | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> SuggestedCount:
     """Suggest how many features to keep, from samples alone.
 
@@ -95,6 +99,11 @@ def suggest_count(
     constraints : Constraints or None, default=None
         What selections must respect. Both halves choose under them, and only numbers of features
         that they allow are suggested. What `Constraints.resolve` returns will do too.
+    sample_weight : array-like of shape (n,), optional
+        How much each sample counts.
+    groups : array-like of shape (n,), optional
+        The group of each sample. All groups count equally, and the halves of the samples are halves
+        of the groups.
 
     Returns
     -------
@@ -104,7 +113,8 @@ def suggest_count(
     -----
     At most 512 features are counted. Neighbours are looked for with 1, 2, 3, ... features, above 15
     with about a tenth more each time; the curve is linear in between. With fewer than 16 samples,
-    features are judged on the samples that they were chosen on.
+    features are judged on the samples that they were chosen on. Copies of a sample count as one
+    sample whose weight is their number, so that no copy is on the other side.
 
     Examples
     --------
@@ -121,23 +131,26 @@ def suggest_count(
     no structure: ...
     """
     refuse_masked(rows, "rows")
-    samples = rows if is_device_array(rows) else np.asarray(rows)
-    limits = resolved_for(samples, feature_mode, constraints)
-    return count_by_neighbours(samples, feature_mode, Geometry(samples, feature_mode), limits)
+    kept = with_weights(rows, sample_weight, groups)
+    limits = resolved_for(kept, feature_mode, constraints)
+    return count_by_neighbours(kept, feature_mode, Geometry(kept, feature_mode), limits)
 
 
 def resolved_for(
-    rows: Any, feature_mode: int | None, constraints: Constraints | FeatureLimits | None
+    kept: KeptSamples, feature_mode: int | None, constraints: Constraints | FeatureLimits | None
 ) -> FeatureLimits | None:
     """Resolve constraints against the features of samples, unless they are already."""
     if constraints is None or isinstance(constraints, FeatureLimits):
         return constraints
-    shape = tuple(rows.shape[1:])
+    shape = tuple(kept.rows.shape[1:])
     return constraints.resolve(shape if feature_mode is None else (shape[feature_mode],))
 
 
 def count_by_neighbours(
-    rows: Any, feature_mode: int | None, whole: Geometry, limits: FeatureLimits | None = None
+    kept: KeptSamples,
+    feature_mode: int | None,
+    whole: Geometry,
+    limits: FeatureLimits | None = None,
 ) -> SuggestedCount:
     """Return what `suggest_count` does, if the geometry of all samples is already known."""
     n_structured = whole.n_structured
@@ -154,10 +167,10 @@ def count_by_neighbours(
         return SuggestedCount(count, reason, _NEAREST, empty, empty, 0, whole.n_features)
     most, remark = min(n_structured, _MOST), ""
     pairs: Iterable[tuple[Geometry, Geometry]] = [(whole, whole)]
-    seen = "on the samples that they were chosen on"
-    if rows.shape[0] >= _FEWEST_SAMPLES:
-        pairs = _pairs(rows, feature_mode)
-        seen = "on samples that they were not chosen on"
+    halves = halves_of(kept)
+    seen = seen_on(halves)
+    if halves.sides:
+        pairs = _pairs(halves, feature_mode)
     if limits is None:
         looked_at = _counts(most)
         curves = [_curve(judge, _order(chooser, most), looked_at) for chooser, judge in pairs]
@@ -200,12 +213,10 @@ def _curve(judge: Geometry, order: NDArray[np.intp], counts: list[int]) -> NDArr
     return np.interp(np.arange(1, counts[-1] + 1), counts, kept_by(judge, order, counts))
 
 
-def _pairs(rows: Any, feature_mode: int | None) -> Iterator[tuple[Geometry, Geometry]]:
+def _pairs(halves: Halves, feature_mode: int | None) -> Iterator[tuple[Geometry, Geometry]]:
     """Yield halves of the samples in pairs: one to choose features on, one to judge them."""
-    xp, number = namespace_of(rows), np.arange(rows.shape[0])
-    for side in (number % 2, (number // 2 + number) % 2):
-        parts = [indices_like(rows, np.flatnonzero(side == half)) for half in (0, 1)]
-        one, other = (Geometry(xp.take(rows, part, axis=0), feature_mode) for part in parts)
+    for number in range(len(halves.sides)):
+        one, other = (Geometry(part, feature_mode) for part in halves.pair(number))
         yield one, other
         yield other, one
 

@@ -6,15 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.namespace import namespace_of, to_numpy
 from tensift._utils.stacks import adjoint, conjugate, outer, real_part, squared_modulus
 from tensift.selection._column_subsets import ColumnSubsetOrder, Step
 from tensift.selection._count import SuggestedCount, resolved_for
 from tensift.selection._fibres import Fibres
+from tensift.selection._geometry import with_weights
+from tensift.selection._halves import halves_of, seen_on
 from tensift.selection._limited_count import LimitedOrders, limited_orders
 from tensift.selection._limits import FeatureLimits
+from tensift.sources import KeptSamples
 
 if TYPE_CHECKING:
     from tensift.selection._constraints import Constraints
@@ -25,13 +28,15 @@ _SHARE = 0.98  # of the largest R²
 _ENOUGH = 0.999  # an R² that can hardly grow
 _MOST = 512  # features that are looked at
 _BLOCK = 16  # features between two looks at whether to go on
-_FEWEST_SAMPLES = 16  # fewer are not split in halves
 
 
 def suggest_count_by_reconstruction(
     rows: Any,
     feature_mode: int | None = None,
     constraints: Constraints | FeatureLimits | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> SuggestedCount:
     """Suggest how many features to keep in order to predict all others.
 
@@ -48,6 +53,8 @@ def suggest_count_by_reconstruction(
         None: every element is a feature. An int: every index along that mode is one.
     constraints : Constraints or None, default=None
         What selections must respect, as in `suggest_count`.
+    sample_weight, groups : array-like of shape (n,), optional
+        How much each sample counts, and its group, as in `suggest_count`.
 
     Returns
     -------
@@ -72,18 +79,20 @@ def suggest_count_by_reconstruction(
     >>> suggest_count_by_reconstruction(X).count
     3
     """
-    limits = resolved_for(rows, feature_mode, constraints)
-    return count_by_reconstruction(rows, feature_mode, limits)
+    kept = with_weights(rows, sample_weight, groups)
+    limits = resolved_for(kept, feature_mode, constraints)
+    return count_by_reconstruction(kept, feature_mode, limits)
 
 
 def count_by_reconstruction(
-    rows: Any, feature_mode: int | None, limits: FeatureLimits | None = None
+    kept: KeptSamples, feature_mode: int | None, limits: FeatureLimits | None = None
 ) -> SuggestedCount:
     """Return what `suggest_count_by_reconstruction` does, under constraints that were resolved."""
-    size, n_varying = _count_features(rows, feature_mode)
+    size, n_varying = _count_features(kept, feature_mode)
     most = min(n_varying, _MOST)
-    few = rows.shape[0] < _FEWEST_SAMPLES
-    halves = [rows] if few or most == 0 else [rows[0::2, ...], rows[1::2, ...]]
+    split = halves_of(kept)
+    few = not split.sides
+    halves = [kept] if few or most == 0 else split.pair(0)
     limited = None
     if limits is not None:
         rules = [(partial(ColumnSubsetOrder, half, feature_mode), None) for half in halves]
@@ -93,20 +102,19 @@ def count_by_reconstruction(
         count = 1 if limited is None else int(limited.counts[0])
         return SuggestedCount(count, reason, "R²", np.zeros(0), np.zeros(0), 0, size)
     if few:
-        whole = ColumnSubsetOrder(rows, feature_mode)
+        whole = ColumnSubsetOrder(kept, feature_mode)
         if limited is None:
             whole.extend(most)
         else:
             _take_all(whole, limited.orders[0])
         curves = np.asarray(to_numpy(whole.curve))[None, :]
-        seen = "on the samples that they were chosen on"
     else:
         curves = _held_out(halves[0], halves[1], feature_mode, most, limited)
-        seen = "on samples that they were not chosen on"
     mean = curves.mean(axis=0)
     count, remark = int(np.argmax(mean >= _SHARE * mean.max())) + 1 if mean.max() > 0 else 1, ""
     if limited is not None:
         count, remark = limited.count(mean, _SHARE)
+    seen = seen_on(split)
     reason = (
         f"the first {count} of {size} features reach {100 * _SHARE:.0f}% of the largest R² "
         f"with which features predict all others (R² {mean[count - 1]:.2f} {seen}){remark}"
@@ -115,7 +123,7 @@ def count_by_reconstruction(
     return SuggestedCount(count, reason, "R²", mean, spread, n_varying, size)
 
 
-def _count_features(rows: Any, feature_mode: int | None) -> tuple[int, int]:
+def _count_features(rows: KeptSamples, feature_mode: int | None) -> tuple[int, int]:
     """Return the number of features, and of those that vary."""
     fibres = Fibres(rows, feature_mode)
     return fibres.deviation.shape[0], int(np.count_nonzero(to_numpy(fibres.varies)))
@@ -128,7 +136,11 @@ def _take_all(order: ColumnSubsetOrder, features: NDArray[np.intp]) -> None:
 
 
 def _held_out(
-    one: Any, other: Any, feature_mode: int | None, most: int, limited: LimitedOrders | None
+    one: KeptSamples,
+    other: KeptSamples,
+    feature_mode: int | None,
+    most: int,
+    limited: LimitedOrders | None,
 ) -> NDArray[np.float64]:
     """R² of regressions on the first 1, 2, ... features, learned on one half, on the other half.
 
@@ -163,7 +175,7 @@ class _Errors:
 
     given: list[int] | None = None
 
-    def __init__(self, known: Any, new: Any, feature_mode: int | None) -> None:
+    def __init__(self, known: KeptSamples, new: KeptSamples, feature_mode: int | None) -> None:
         self._order = ColumnSubsetOrder(known, feature_mode)
         self._values = self._order.fibres.of(new)
         xp = namespace_of(self._values)

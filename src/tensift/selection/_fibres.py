@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 
 from tensift._utils.arrays import refuse_masked
-from tensift._utils.namespace import is_device_array, namespace_of, precision_of, widened
+from tensift._utils.namespace import (
+    is_device_array,
+    moved_to,
+    namespace_of,
+    precision_of,
+    widened,
+)
 from tensift._utils.stacks import adjoint, squared_modulus
+from tensift.sources import KeptSamples
 
 __all__ = ["Fibres"]
 
@@ -19,6 +26,9 @@ _WIDEST = 64  # values of a fibre; longer ones are seen through so many principa
 
 class Fibres:
     """How samples become centred features ``(n, d, t)``: learned once, applied to any samples.
+
+    Samples are arrays or, if they have weights, `KeptSamples`. With `centred`, their mean is not
+    looked for.
 
     Attributes
     ----------
@@ -32,11 +42,14 @@ class Fibres:
         The mean energy of an element that varies; 1 if none does.
     """
 
-    def __init__(self, rows: Any, feature_mode: int | None) -> None:
+    def __init__(self, rows: Any, feature_mode: int | None, *, centred: bool = False) -> None:
         self._mode = feature_mode
-        values = self._unfolded(rows)
+        kept = KeptSamples.of(rows)
+        values = self._unfolded(kept.rows)
         xp = namespace_of(values)
-        self._mean = xp.mean(values, axis=0)
+        self._mean = _mean(values, kept.shares)
+        if centred:
+            self._mean = xp.zeros_like(self._mean)
         largest = xp.max(xp.abs(values), axis=0)
         values = values - self._mean
         left = xp.max(xp.abs(values), axis=0)
@@ -46,7 +59,7 @@ class Fibres:
         peak = xp.max(left)
         self._unit = xp.where(peak > 0, peak, xp.ones_like(peak))
         self._rotation = None
-        values = self._scaled(values)
+        values = _times_roots(self._scaled(values), kept)
         energies = xp.sum(squared_modulus(values), axis=0)
         self.deviation = xp.sqrt(xp.sum(energies, axis=1))
         self.varies = self.deviation > _LEAST_DEVIATION * xp.max(self.deviation)
@@ -58,8 +71,12 @@ class Fibres:
             self._rotation = _leading_directions(values, _WIDEST)
 
     def of(self, rows: Any) -> Any:
-        """Samples, centred and scaled like those it was made from, as ``(n, d, t)``."""
-        values = self._scaled(self._unfolded(rows) - self._mean)
+        """Samples, centred and scaled like those it was made from, as ``(n, d, t)``.
+
+        Samples with weights are multiplied by the roots of these.
+        """
+        kept = KeptSamples.of(rows)
+        values = _times_roots(self._scaled(self._unfolded(kept.rows) - self._mean), kept)
         if self._rotation is None:
             return values
         xp = namespace_of(values)
@@ -68,7 +85,8 @@ class Fibres:
 
     def energy_of(self, rows: Any) -> Any:
         """The energy of samples about the mean, with all values of long fibres."""
-        values = self._scaled(self._unfolded(rows) - self._mean)
+        kept = KeptSamples.of(rows)
+        values = _times_roots(self._scaled(self._unfolded(kept.rows) - self._mean), kept)
         return namespace_of(values).sum(squared_modulus(values))
 
     def _scaled(self, centred: Any) -> Any:
@@ -83,6 +101,25 @@ class Fibres:
             return xp.reshape(rows, (rows.shape[0], -1, 1))
         moved = xp.moveaxis(rows, self._mode + 1, 1)
         return xp.reshape(moved, (*moved.shape[:2], -1))
+
+
+def _mean(values: Any, shares: Any) -> Any:
+    xp = namespace_of(values)
+    if shares is None:
+        return xp.mean(values, axis=0)
+    shares = _like(values, shares[:, None, None])
+    away = values - values[:1, ...]  # sums of large equal parts would lose digits
+    return values[0, ...] + xp.mean(shares * away, axis=0)
+
+
+def _times_roots(values: Any, kept: KeptSamples) -> Any:
+    """Return values of samples, multiplied by the roots of their weights."""
+    shares = kept.shares
+    return values if shares is None else values * _like(values, np.sqrt(shares)[:, None, None])
+
+
+def _like(values: Any, numbers: Any) -> Any:
+    return moved_to(values, numbers) if is_device_array(values) else numbers
 
 
 def _leading_directions(values: Any, count: int) -> Any:

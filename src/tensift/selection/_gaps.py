@@ -2,55 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.namespace import is_device_array
 from tensift.moments import conditional_means, is_missing
+from tensift.sources import KeptSamples
 
-__all__ = ["WithoutGaps", "fibres_of_flags", "with_observed_deviations", "without_gaps"]
-
-
-class WithoutGaps(NamedTuple):
-    """Samples with estimates where values are missing, and where they are not.
-
-    Attributes
-    ----------
-    rows : array of shape (n, d_1, ..., d_m)
-        The samples. Those without any value are left out.
-    observed : ndarray of bool of the same shape, or None
-        Where values were observed; None if everywhere.
-    """
-
-    rows: Any
-    observed: NDArray[np.bool_] | None
+__all__ = ["effective_sizes", "fibres_of_flags", "with_observed_deviations", "without_gaps"]
 
 
-def without_gaps(rows: Any) -> WithoutGaps:
+def without_gaps(rows: Any) -> KeptSamples:
     """Return samples with estimates in place of NaN (`tensift.moments.conditional_means`).
+
+    Samples without any value are left out. If there are estimates, `KeptSamples.observed` says
+    where.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tensift.selection import without_gaps
-    >>> rows, observed = without_gaps(np.array([[1.0, 2.0], [2.0, np.nan], [np.nan, np.nan]]))
-    >>> rows.shape, int(observed.sum())
+    >>> kept = without_gaps(np.array([[1.0, 2.0], [2.0, np.nan], [np.nan, np.nan]]))
+    >>> kept.rows.shape, int(kept.observed.sum())
     ((2, 2), 3)
     """
-    if is_device_array(rows):
-        return WithoutGaps(rows, None)
-    rows = np.asarray(rows)
-    gaps = is_missing(rows)
-    if not gaps.any():
-        return WithoutGaps(rows, None)
-    some = ~gaps.reshape(len(rows), -1).all(axis=1)
-    rows, observed = rows[some], ~gaps[some]
+    kept = KeptSamples.of(rows)
+    if is_device_array(kept.rows) or not is_missing(kept.rows).any():
+        return kept
+    some = ~is_missing(kept.rows).reshape(len(kept), -1).all(axis=1)
+    kept = kept.take(np.flatnonzero(some))
+    observed = ~is_missing(kept.rows)
     never = ~observed.any(axis=0)
     if observed[:, ~never].all():
-        return WithoutGaps(np.where(never, 0, rows), None)
-    return WithoutGaps(conditional_means(rows), observed)
+        return replace(kept, rows=np.where(never, 0, kept.rows))
+    return replace(kept, rows=conditional_means(kept.rows, kept.weights), observed=observed)
 
 
 def fibres_of_flags(
@@ -63,18 +51,33 @@ def fibres_of_flags(
     return np.repeat(flags, depth // flags.shape[2], axis=2)
 
 
+def effective_sizes(
+    observed: NDArray[np.bool_], shares: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return for values ``(n, ...)`` how many equally weighted samples say as much of each."""
+    if shares is None:
+        return np.asarray(observed.sum(axis=0), float)
+    sums, squares = (np.tensordot(w, observed, axes=1) for w in (shares, shares**2))
+    return np.asarray(sums**2 / np.where(squares > 0, squares, 1))
+
+
 def with_observed_deviations(
-    values: NDArray[np.float64], observed: NDArray[np.bool_]
+    values: NDArray[np.float64],
+    observed: NDArray[np.bool_],
+    shares: NDArray[np.float64] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return values with the deviations of those that were observed: estimates vary less.
 
-    Also return the share of the variance of each feature that its values have before that.
+    Also return the share of the variance of each feature that its values have before that. With
+    `shares`, the weights of samples with a mean of one, deviations are weighted.
     """
-    number = np.maximum(observed.sum(axis=0), 1)
-    mean = np.where(observed, values, 0).sum(axis=0) / number
-    own = np.sqrt(np.sum(np.where(observed, values - mean, 0) ** 2, axis=0) / number)
-    centre = values.mean(axis=0)
-    whole = np.sqrt(np.mean((values - centre) ** 2, axis=0))
+    own_weights = observed if shares is None else shares[:, None, None] * observed
+    number = own_weights.sum(axis=0)
+    number = np.where(number > 0, number, 1)
+    mean = (own_weights * values).sum(axis=0) / number
+    own = np.sqrt(np.sum(own_weights * (values - mean) ** 2, axis=0) / number)
+    centre = np.average(values, axis=0, weights=shares)
+    whole = np.sqrt(np.average((values - centre) ** 2, axis=0, weights=shares))
     factor = np.divide(own, whole, out=np.ones_like(own), where=whole > 0)
     told = np.ones(values.shape[1])
     energies = (own**2).sum(axis=1), (whole**2).sum(axis=1)

@@ -25,6 +25,14 @@ of feature ``j`` (``n x t``: ``t = 1`` for an element, the fibre for an index al
   the new one, ``O(n d)``. If all products of features are known or cost less (see `_overlaps`), it
   takes ``O(d)``.
 
+**Weights.** Copies of a sample are one sample whose weight is their number, also if nobody gave
+weights: a copy would be the nearest neighbour of the sample and agree with it on noise. With
+weights ``w_i``, ``X_j`` is centred by the weighted mean and its rows are multiplied by
+``sqrt(w_i)``, so all inner products are those of repeated samples. Each sample has the same number
+of neighbours, among distinct samples, and the edge between ``i`` and ``k`` is multiplied by
+``w_i w_k``: all copies of one would be linked to all copies of the other. Only ratios of weights
+matter, and errors are those of ``(sum w)^2 / sum w^2`` samples.
+
 Related work: the Laplacian score (He, Cai, Niyogi 2005) and spectral feature selection (Zhao, Liu
 2007) score features on a graph of raw distances; MCFS (Cai, Zhang, He 2010) regresses spectral
 embeddings; kernel-target alignment (Cristianini et al. 2001) and BAHSIC (Song et al. 2012) use
@@ -40,7 +48,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import (
@@ -54,11 +62,16 @@ from tensift._utils.namespace import (
     to_numpy,
 )
 from tensift._utils.threads import one_blas_thread
-from tensift.selection._gaps import fibres_of_flags, with_observed_deviations
+from tensift.selection._gaps import (
+    effective_sizes,
+    fibres_of_flags,
+    with_observed_deviations,
+)
 from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
 from tensift.selection._quarters import quarters_of
+from tensift.sources import KeptSamples, SampleWeights
 
 __all__ = ["Geometry", "GeometryOrder", "feature_agreement", "indices_like", "standard_error"]
 
@@ -76,7 +89,9 @@ def standard_error(n_samples: Any) -> Any:
     return 1 / np.sqrt(2.5 * np.maximum(n_samples, 1))
 
 
-def feature_agreement(samples: Any, feature_mode: int | None = None) -> NDArray[np.float64]:
+def feature_agreement(
+    samples: Any, feature_mode: int | None = None, sample_weight: ArrayLike | None = None
+) -> NDArray[np.float64]:
     """Return for each feature how far samples agree on it that look alike in other features.
 
     It is the share of the feature's variation that neighbours have in common, where neighbours come
@@ -89,6 +104,8 @@ def feature_agreement(samples: Any, feature_mode: int | None = None) -> NDArray[
         Samples, real or complex, of any array library.
     feature_mode : int or None, default=None
         None: every element is a feature. An int: every index along that mode is one.
+    sample_weight : array-like of shape (n,), optional
+        How much each sample counts.
 
     Returns
     -------
@@ -110,8 +127,7 @@ def feature_agreement(samples: Any, feature_mode: int | None = None) -> NDArray[
     (True, True)
     """
     refuse_masked(samples, "samples")
-    given = samples if is_device_array(samples) else np.asarray(samples)
-    return Geometry(given, feature_mode).agreement
+    return Geometry(with_weights(samples, sample_weight), feature_mode).agreement
 
 
 class Geometry:
@@ -119,20 +135,24 @@ class Geometry:
 
     Parameters
     ----------
-    rows : array of shape (n, d_1, ..., d_m)
-        Samples, real or complex, of any array library.
+    rows : array of shape (n, d_1, ..., d_m), or KeptSamples
+        Samples, real or complex, of any array library. If some values are estimates, deviations are
+        those of the observed ones. Estimates vary less than these, and what they do not tell counts
+        as variation on which samples do not agree.
     feature_mode : int or None
         None: every element is a feature. An int: every index along that mode is one.
-    observed : ndarray of bool of the shape of `rows`, or None
-        Where the values of `rows` were observed; the others are estimates. Deviations are those of
-        observed values. Estimates vary less than these, and what they do not tell counts as
-        variation on which samples do not agree.
 
     Attributes
     ----------
     n_samples, n_features : int
-    n_observed : int or ndarray of shape (n_features,)
-        How many values of every feature were observed; for fibres, of an element on average.
+        The number of distinct samples, and of features.
+    effective_size : float
+        The number of equally weighted samples that say as much.
+    n_observed : float or ndarray of shape (n_features,)
+        That number for the samples in which each feature was observed; for fibres, an element of
+        it on average.
+    shares : ndarray of shape (n_samples,) or None
+        The weights of the samples, scaled to a mean of one.
     is_constant : bool
         Whether no feature varies by more than rounding.
     kept : ndarray of int
@@ -142,33 +162,41 @@ class Geometry:
     agreement : ndarray of shape (n_features,)
         The cross-fitted agreement of every feature, on the host; 0 for those that hardly vary.
     values : array of shape (n, len(kept), t)
-        The centred and scaled values of the features that take part.
+        The centred and scaled values of the features that take part, multiplied by the roots of
+        the weights of the samples.
     """
 
-    def __init__(
-        self, rows: Any, feature_mode: int | None, observed: NDArray[np.bool_] | None = None
-    ) -> None:
+    def __init__(self, rows: Any, feature_mode: int | None) -> None:
+        kept = KeptSamples.of(rows).distinct()
         # Most products are small: with sixteen threads they take ten times as long as with one.
         with one_blas_thread():
-            self._look(rows, feature_mode, observed)
+            self._look(kept, feature_mode)
 
-    def _look(
-        self, rows: Any, feature_mode: int | None, observed: NDArray[np.bool_] | None
-    ) -> None:
-        raw = _fibres(rows, feature_mode)
+    def _look(self, kept: KeptSamples, feature_mode: int | None) -> None:
+        raw = _fibres(kept.rows, feature_mode)
         xp = namespace_of(raw)
         self.n_samples, self.n_features, _ = raw.shape
-        self.n_observed: Any = self.n_samples
+        self.effective_size, self.shares = kept.effective_size, kept.shares
+        self.n_observed: Any = self.effective_size
         told: NDArray[np.float64] = np.ones(self.n_features)
-        if observed is not None:
-            observed = fibres_of_flags(observed, feature_mode, raw.shape)
-            self.n_observed = observed.sum(axis=0).mean(axis=1)
-            raw, told = with_observed_deviations(raw, observed)
-        values = raw - xp.mean(raw, axis=0, keepdims=True)
+        if kept.observed is not None:
+            observed = fibres_of_flags(kept.observed, feature_mode, raw.shape)
+            self.n_observed = effective_sizes(observed, self.shares).mean(axis=1)
+            raw, told = with_observed_deviations(raw, observed, self.shares)
+        roots = None
+        if self.shares is None:
+            values = raw - xp.mean(raw, axis=0, keepdims=True)
+        else:
+            shares = moved_or_same(raw, self.shares[:, None, None])
+            values = raw - raw[:1, ...]  # sums of large equal parts would lose digits
+            values = values - xp.mean(shares * values, axis=0, keepdims=True)
+            roots = np.sqrt(self.shares)
         peak, largest = _largest(values), _largest(raw)
         self.is_constant = peak <= _ROUNDING[precision_of(values)] * largest
         if peak > 0:
             values /= peak  # squares must neither overflow nor vanish
+        if roots is not None:
+            values = values * moved_or_same(raw, roots[:, None, None])
         energies = xp.sum(energies_of(values), axis=1)
         deviation = np.sqrt(np.asarray(to_numpy(energies), float) / self.n_samples)
         self.kept = np.flatnonzero(deviation > _LEAST_DEVIATION * deviation.max())
@@ -179,7 +207,7 @@ class Geometry:
         self.agreement = np.zeros(self.n_features)
         self._components = self._products = None
         if self.kept.size:
-            components, agreement = _look_at(values, deviation)
+            components, agreement = _look_at(values, deviation, self.shares)
             self.agreement[self.kept] = agreement * told[self.kept]
             self._components = components.of_all()
             root = np.sqrt(deviation)
@@ -197,7 +225,7 @@ class Geometry:
         if self._components is None:  # nothing varies, so samples do not look like anything
             return np.zeros((self.n_samples, 1))
         with one_blas_thread():
-            return target_of(self._components, neighbour_graph(self._components))
+            return target_of(self._components, neighbour_graph(self._components, self.shares))
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:
@@ -377,6 +405,18 @@ class GeometryOrder:
         return self.geometry.alignment(indices_like(self.geometry.values, features))
 
 
+def with_weights(
+    samples: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None = None
+) -> KeptSamples:
+    """Return samples with the weights and groups that a user passed."""
+    kept = KeptSamples.of(samples)
+    weights = SampleWeights.of(sample_weight, groups)
+    if weights is None:
+        return kept
+    used = np.flatnonzero(weights.check_length(len(kept)).positive)
+    return KeptSamples(kept.take(used).rows, weights.used.values, weights.used.groups)
+
+
 def _score_weights(scores: Any, geometry: Geometry) -> Any:
     """Return the square roots of the scores of the features that take part."""
     xp = namespace_of(scores)
@@ -406,7 +446,7 @@ def _fibres(rows: Any, feature_mode: int | None) -> Any:
 
 
 def _look_at(
-    values: Any, deviation: NDArray[np.float64]
+    values: Any, deviation: NDArray[np.float64], shares: NDArray[np.float64] | None = None
 ) -> tuple[SampleComponents, NDArray[np.float64]]:
     """Return what gives the components of all features, and the agreement of every feature.
 
@@ -418,33 +458,43 @@ def _look_at(
     flat = xp.reshape(values, (n_samples, n_features * depth))
     if n_features == 1:
         return SampleComponents(flat), np.ones(1)
-    quarters = quarters_of(values, deviation)
+    quarters = quarters_of(values, deviation, shares)
     # Columns are taken much faster in ascending order.
     columns = [(depth * quarter[:, None] + np.arange(depth)).ravel() for quarter in quarters]
     components = SampleComponents(flat, columns)
     found = np.zeros(n_features)
     for one, other in _HALVES:
-        graph = neighbour_graph(components.of(one, other))
+        graph = neighbour_graph(components.of(one, other), shares)
         judged = [quarter for quarter in range(4) if quarter not in (one, other)]
         part = np.sort(np.concatenate([columns[quarter] for quarter in judged]))
-        agreement = agreement_of(xp.take(flat, indices_like(flat, part), axis=1), depth, graph)
+        columns_judged = xp.take(flat, indices_like(flat, part), axis=1)
+        agreement = agreement_of(columns_judged, depth, graph, shares)
         found[np.sort(np.concatenate([quarters[quarter] for quarter in judged]))] += agreement / 2
     return components, found
 
 
-def agreement_of(flat: Any, depth: int, graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
+def agreement_of(
+    flat: Any,
+    depth: int,
+    graph: scipy.sparse.csr_array,
+    shares: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
     """Return ``<X_j, W X_j> / <X_j, D X_j>``, with ``X_j`` centred by degree, on the host.
 
-    A feature has `depth` columns of `flat`, next to each other.
+    A feature has `depth` columns of `flat`, next to each other. Samples with weights were
+    multiplied by the roots of these; the graph has the products of the weights of both ends.
     """
     xp = namespace_of(flat)
     n_features = flat.shape[1] // depth
     weights = np.asarray(graph.sum(axis=1)).ravel()
     degrees = moved_or_same(flat, weights)
+    roots = None if shares is None else moved_or_same(flat, np.sqrt(shares)[:, None])
     dense = moved_or_same(flat, graph.toarray()) if is_device_array(flat) else None
     shared, own = [], []
     for start in range(0, flat.shape[1], _BLOCK):
         block = flat[:, start : min(start + _BLOCK, flat.shape[1])]
+        if roots is not None:
+            block = block / roots
         near = graph @ block if dense is None else xp.matmul(dense, block)
         # Centring by degree takes the same out of both sums.
         offset = xp.matmul(degrees, block) ** 2 / float(weights.sum())

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from tensift._utils.namespace import Kind, is_device_array, kind_of, moved_to
 from tensift._utils.sklearn_compat import StrOptions, fit_context
-from tensift.labels import SampleDims
+from tensift.labels import SampleDims, groups_of
 from tensift.moments import FeatureScale, Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
 from tensift.selection._constraints import Constraints
@@ -17,6 +17,7 @@ from tensift.selection._count import count_by_neighbours
 from tensift.selection._gaps import without_gaps
 from tensift.selection._geometry import Geometry, GeometryOrder
 from tensift.selection._rules import selection_by
+from tensift.sources import SampleWeights
 
 __all__ = ["GeometrySelector"]
 
@@ -94,6 +95,10 @@ class GeometrySelector(TensorSelector):
     selected features. `tensift.sources.even_subsample` says which samples these are; they are the
     same for arrays, files, iterators, Dask arrays and moments. Tensors may be complex.
 
+    Copies of a sample count as one sample whose weight is their number. So weights and copies give
+    the same result. All samples have the same number of neighbours; weights count in how strongly
+    neighbours are linked, and in all means and products.
+
     With ``missing="allow"`` NaN stands for a value that was not observed, at random, and gets its
     conditional mean given the rest of the sample (`tensift.moments.conditional_means`). Features
     keep the deviation of their observed values; what the estimates do not tell counts as variation
@@ -160,7 +165,13 @@ class GeometrySelector(TensorSelector):
         self.verbose = verbose
 
     @fit_context
-    def fit(self, X: ArrayLike | Moments, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Moments,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Look at samples, and choose features.
 
         Parameters
@@ -172,34 +183,42 @@ class GeometrySelector(TensorSelector):
             that units do not decide (`tensift.labels.Sensors`).
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample, such as its subject. All groups then count equally: weights
+            are scaled to the same sum in each. An automatic number of features is judged on whole
+            groups that the features were not chosen on.
 
         Returns
         -------
         self
         """
         self.__dict__.pop("missing_", None)
-        rows = take_in_subsample(self, X, verbose=bool(self.verbose))
+        weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+        kept = take_in_subsample(self, X, weights=weights, verbose=bool(self.verbose))
         if self._samples_to_learn_from() is None:  # they came from a source or moments, as copies
-            self._keep_rows(rows)
-        self._note_missing(rows)
+            self._keep_rows(kept)
+        self._note_missing(kept.rows)
         mode = self._scored_mode = self._mode_of_features()
         if self.scale == "feature":
-            self._deviations = FeatureScale(mode).of_samples(rows)
-            rows = self._in_units(rows)
-        rows, observed = without_gaps(rows)
-        geometry = Geometry(rows, mode, observed)
+            own = None if kept.weights is None else SampleWeights(kept.weights)
+            self._deviations = FeatureScale(mode).of_samples(kept.rows, own)
+            kept = self._kept_in_units(kept)
+        kept = without_gaps(kept)
+        geometry = Geometry(kept, mode)
         if geometry.is_constant:
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
         suggested, limits = None, self._limits()
         if self.n_features_to_select == "auto":
-            suggested = count_by_neighbours(rows, mode, geometry, limits)
+            suggested = count_by_neighbours(kept, mode, geometry, limits)
         count = self._checked_count(geometry.n_features, suggested)
         selected = selection_by(
             lambda: GeometryOrder(geometry), count, suggested, limits, geometry.kept
         )
         shape = self.feature_shape_ if mode is None else (self.feature_shape_[mode],)
         scores = np.clip(geometry.agreement, 0, 1).reshape(shape)
-        self.scores_ = moved_to(rows, scores) if is_device_array(rows) else scores
+        self.scores_ = moved_to(kept.rows, scores) if is_device_array(kept.rows) else scores
         self._keep_selection(selected)
         return self
 

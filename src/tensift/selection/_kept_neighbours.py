@@ -47,7 +47,8 @@ def _kept_by(
         squares = np.diag(products).copy()
         distances = squares[:, None] + squares - 2 * products
         found = nearest(distances, squares, count, tie)
-        kept.append(float(np.einsum("ij,ij->", found, true)) / (count * n_samples))
+        shared = np.einsum("ij,ij->i", found, true)
+        kept.append(float(np.average(shared, weights=judge.shares)) / count)
     return np.array(kept)
 
 
@@ -66,4 +67,6 @@ def _values_of(judge: Geometry, order: NDArray[np.intp]) -> NDArray[np.float64]:
         found = xp.take(judge.values, indices_like(judge.values, chosen), axis=1)
         values[:, here] = np.asarray(to_numpy(found), float)
         values[:, here] *= np.sqrt(judge.deviation[chosen])[:, None]  # as they were
+        if judge.shares is not None:
+            values /= np.sqrt(judge.shares)[:, None, None]
     return values

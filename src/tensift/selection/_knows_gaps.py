@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from tensift.moments import (
     divided,
     is_missing,
 )
-from tensift.selection._gaps import WithoutGaps, without_gaps
+from tensift.selection._gaps import without_gaps
+from tensift.sources import EvenSubsample, KeptSamples
 
 __all__ = ["KnowsGaps"]
 
@@ -28,6 +30,10 @@ class KnowsGaps(TensorEstimator):
     def _in_units(self, rows: Any) -> Any:
         """Return samples in the units of the fit: divided by the deviations of features, or not."""
         return rows if self._deviations is None else divided(rows, self._deviations)
+
+    def _kept_in_units(self, kept: KeptSamples) -> KeptSamples:
+        """Return kept samples in the units of the fit."""
+        return replace(kept, rows=self._in_units(kept.rows))
 
     def _note_missing(self, rows: Any) -> None:
         """Store what is missing in the samples that are looked at, and warn of what is unknown."""
@@ -50,17 +56,25 @@ class KnowsGaps(TensorEstimator):
         never = self._never_observed()
         return total if never is None else total - int(np.count_nonzero(never))
 
-    def _filled(self, rows: Any) -> WithoutGaps:
-        """Return samples with estimates in place of NaN; they are made once for the fitted ones."""
+    def _without_gaps(self, kept: KeptSamples) -> KeptSamples:
+        """Return samples with estimates in place of NaN, which must not depend on units."""
+        if is_device_array(kept.rows) or not is_missing(kept.rows).any():
+            return kept
+        found = without_gaps(self._kept_in_units(kept))
+        if self._deviations is None:
+            return found
+        return replace(found, rows=found.rows * self._deviations)
+
+    def _filled(self, samples: EvenSubsample) -> KeptSamples:
+        """Return the fitted samples with estimates in place of NaN; they are made once."""
         known = vars(self).get("_gapless")
-        if known is not None and known[0] is rows:
-            return known[1]
-        if is_device_array(rows) or not is_missing(rows).any():
-            return WithoutGaps(rows, None)
-        found = without_gaps(self._in_units(rows))  # estimates must not depend on units
-        if self._deviations is not None:
-            found = found._replace(rows=found.rows * self._deviations)
-        self._gapless = (rows, found)
+        if known is not None and known[0] is samples:
+            found: KeptSamples = known[1]
+            return found
+        kept = samples.kept()
+        found = self._without_gaps(kept)
+        if found is not kept:
+            self._gapless = (samples, found)
         return found
 
     @abstractmethod

@@ -32,6 +32,12 @@ For sample ``i``, and an estimate learned from the others, ``1 + g`` is ``1 / (1
 With noise, their square is ``|e_i|^2 / (1 - h_i)^2 + w^H D w`` on average, and ``g`` is larger by
 ``c = tr((Z^H Z + K)^-1 D)``; ``sigma_f^2`` is the mean of the quotients of both.
 
+**Weights.** Samples with weights ``w_i`` are multiplied by their roots, after the weighted mean was
+subtracted. Weights are scaled so that they add up to ``(sum w)^2 / sum w^2``, the number of equally
+weighted samples that say as much, which takes the place of ``n``. So only ratios of weights matter.
+An estimate without sample ``i`` errs by ``e_i / (1 - h_i)`` with ``h_i = w_i g_i``, and means are
+weighted. The variance of this error is ``sigma_f^2 (1 + g_i / (1 - h_i))``.
+
 References
 ----------
 G. H. Golub, M. Heath, G. Wahba: Generalized cross-validation as a method for choosing a good ridge
@@ -59,6 +65,7 @@ from tensift._utils.namespace import (
     widened,
 )
 from tensift._utils.stacks import adjoint, squared_modulus
+from tensift.sources import KeptSamples
 
 __all__ = ["LinearEstimate"]
 
@@ -75,7 +82,7 @@ class LinearEstimate:
 
     Parameters
     ----------
-    rows : array of shape (n, d)
+    rows : array of shape (n, d), or KeptSamples
         Samples to learn from, at least two; real or complex, of any array library.
     known : array of int, shape (s,)
         Which of the values are known of new samples, in increasing order.
@@ -84,8 +91,6 @@ class LinearEstimate:
         them, and where they are zero, known values are exact.
     deviations : ndarray of shape (d,), optional
         Values are divided by these numbers before anything is learned, and results multiplied.
-    observed : ndarray of bool, shape (n, d), optional
-        Where `rows` were observed; the others are estimates, on which no error can be measured.
 
     Attributes
     ----------
@@ -115,23 +120,25 @@ class LinearEstimate:
         known: Any,
         noise: NDArray[np.float64] | None = None,
         deviations: NDArray[np.float64] | None = None,
-        observed: NDArray[np.bool_] | None = None,
     ) -> None:
-        rows = widened(rows)
-        xp = namespace_of(rows)
-        self._known, self._observed = known, observed
-        self._n_samples, self.size = rows.shape
-        self.mean = self._center = xp.mean(rows, axis=0)
+        kept = KeptSamples.of(rows)
+        rows = widened(kept.rows)
+        self._known, self._observed = known, kept.observed
+        self._n_rows, self.size = rows.shape
+        self._n_samples = kept.effective_size if kept.weights is not None else len(kept)
+        self._weigh(rows, kept)
+        self.mean = self._center = self._mean_of(rows)
         self._deviations = None
         if deviations is not None:
             self._deviations = moved_like(_real_part(rows), deviations)
             rows = rows / self._deviations
-            self._center = xp.mean(rows, axis=0)
+            self._center = self._mean_of(rows)
             if noise is not None:
                 noise = np.asarray(noise, float) / deviations[to_numpy(known)]
+        xp = namespace_of(rows)
         self._set_scale(rows)
-        columns = self._centred(xp.take(rows, known, axis=1))
-        plain = _SingularValues(columns)
+        columns = self._times_roots(self._centred(xp.take(rows, known, axis=1)))
+        plain = _SingularValues(columns, weights=self._shares, n_samples=self._n_samples)
         others = self._others(rows)
         ridge = _best_ridge(plain, self._blocks(rows, others), self._precision)
         self.ridge = ridge * self._unit**2
@@ -196,12 +203,33 @@ class LinearEstimate:
             on_host.__dict__[name] = to_numpy(value) if move is None else move()
         return on_host
 
+    def _weigh(self, rows: Any, kept: KeptSamples) -> None:
+        """Find the weights, which add up to the number of samples."""
+        self._shares = self._roots = None
+        if kept.weights is None:
+            return
+        shares = kept.weights * (self._n_samples / kept.weights.sum())
+        like = _real_part(rows[:1, :1])
+        self._shares = moved_like(like, shares)
+        self._roots = moved_like(like, np.sqrt(shares))[:, None]
+
+    def _mean_of(self, rows: Any) -> Any:
+        xp = namespace_of(rows)
+        if self._shares is None:
+            return xp.mean(rows, axis=0)
+        away = rows - rows[:1, :]  # sums of large equal parts would lose digits
+        return rows[0, :] + xp.sum(self._shares[:, None] * away, axis=0) / self._n_samples
+
+    def _times_roots(self, values: Any) -> Any:
+        """Return values of the samples to learn from, multiplied by the roots of their weights."""
+        return values if self._roots is None else self._roots * values
+
     def _set_scale(self, rows: Any) -> None:
         """Find values that are constant, and a unit in which squares cannot overflow or vanish."""
         xp = namespace_of(rows)
         self._precision = "float32" if rows.dtype in (xp.float32, xp.complex64) else "float64"
         left, largest = [], []
-        for start, stop in _ranges(self._n_samples, self.size):
+        for start, stop in _ranges(self._n_rows, self.size):
             block = rows[:, start:stop]
             largest.append(xp.max(xp.abs(block), axis=0))
             left.append(xp.max(xp.abs(block - self._center[start:stop]), axis=0))
@@ -237,12 +265,12 @@ class LinearEstimate:
     def _blocks(self, rows: Any, wanted: Any = None) -> Iterator[Any]:
         """Yield the scaled values of all samples, some columns at a time; constants are zero."""
         xp = namespace_of(rows)
-        for start, stop in _ranges(self._n_samples, self.size):
+        for start, stop in _ranges(self._n_rows, self.size):
             block = self._scaled(rows[:, start:stop], self._center[start:stop])
             keep = self._changes[start:stop]
             if wanted is not None:
                 keep = keep & wanted[start:stop]
-            yield xp.where(keep, block, xp.zeros_like(block))
+            yield self._times_roots(xp.where(keep, block, xp.zeros_like(block)))
 
     def _others(self, rows: Any) -> Any:
         """Which values decide about the ridge: those that are not known, if there are any."""
@@ -256,7 +284,7 @@ class LinearEstimate:
         weights, deviation = [], []
         self._is_given = self._is_known & xp.take(self._is_exact, self._place)
         for (start, stop), block in zip(
-            _ranges(self._n_samples, self.size), self._blocks(rows), strict=True
+            _ranges(self._n_rows, self.size), self._blocks(rows), strict=True
         ):
             seen = None if self._observed is None else self._observed[:, start:stop]
             weight, square = self._of_others.fit(block, seen)
@@ -325,12 +353,20 @@ class _SingularValues:
     """The decomposition ``U S V^H`` of centred columns ``(n, s)``, without what is rounding.
 
     With `scale`, the columns are multiplied by these numbers first, so that a ridge of one becomes
-    a penalty of ``1 / scale_j^2`` on the weight of column ``j``.
+    a penalty of ``1 / scale_j^2`` on the weight of column ``j``. `weights` are those of samples
+    that were multiplied by the roots of these; they add up to `n_samples`.
     """
 
-    def __init__(self, columns: Any, scale: Any = None) -> None:
+    def __init__(
+        self,
+        columns: Any,
+        scale: Any = None,
+        *,
+        weights: Any = None,
+        n_samples: float | None = None,
+    ) -> None:
         xp = namespace_of(columns)
-        self.scale = scale
+        self.scale, self.weights = scale, weights
         left, values, right = xp.linalg.svd(
             columns if scale is None else columns * scale, full_matrices=False
         )
@@ -340,7 +376,7 @@ class _SingularValues:
         self.left, self.right = left[:, :rank], right[:rank, :]
         self.squares = values[:rank] ** 2
         self.values = values[:rank]
-        self.n_samples = int(left.shape[0])
+        self.n_samples: float = int(left.shape[0]) if n_samples is None else n_samples
         self.is_complete = rank == columns.shape[1]
 
     @property
@@ -369,10 +405,13 @@ class _Regression:
         xp = namespace_of(known.squares)
         self._known, self._ridge, self._noise = known, ridge, noise
         hat = squared_modulus(known.left)
-        beyond = 1 - 1 / known.n_samples - xp.sum(hat, axis=1)
+        share = 1.0 if known.weights is None else known.weights
+        beyond = 1 - share / known.n_samples - xp.sum(hat, axis=1)
         # 1 - h_i as a sum of what is not negative; a difference would lose digits.
         self._spared = xp.clip(beyond, min=0.0) + xp.matmul(hat, ridge / (known.squares + ridge))
         self._inflation = 1 / self._spared
+        if known.weights is not None:
+            self._inflation = 1 + (1 - self._spared) / (known.weights * self._spared)
         if noise is not None:
             self._inflation = self._inflation + self._leverage_of_noise()
 
@@ -390,14 +429,16 @@ class _Regression:
         lost = (self._ridge / (known.squares + self._ridge))[:, None] * targets
         left = (block - xp.matmul(known.left, targets)) + xp.matmul(known.left, lost)
         errors = squared_modulus(left) / (self._spared**2 * self._inflation)[:, None]
+        # Errors of samples with weights were multiplied by the roots of these.
         if observed is None:
-            variance = xp.mean(errors, axis=0)
+            variance = xp.sum(errors, axis=0) / known.n_samples
         else:
-            number = np.maximum(observed.sum(axis=0), 1)
-            variance = np.where(observed, errors, 0).sum(axis=0) / number
+            number = observed.sum(axis=0) if known.weights is None else known.weights @ observed
+            variance = np.where(observed, errors, 0).sum(axis=0) / np.where(number > 0, number, 1)
         if self._noise is not None:
             of_noise = xp.matmul(self._noise**2, squared_modulus(weights))
-            variance = variance + of_noise * xp.mean(1 / self._inflation)
+            share = 1.0 if known.weights is None else known.weights
+            variance = variance + of_noise * xp.sum(share / self._inflation) / known.n_samples
         return weights, variance
 
     def leverage(self, centred: Any) -> Any:
@@ -440,7 +481,12 @@ def _with_noise(
     on_device = moved_like(like, noise)
     if np.ptp(penalties) == 0:  # the singular values without a scale can be used
         return _Regression(known, float(penalties[0]), on_device)
-    scaled = _SingularValues(columns, moved_like(like, 1 / np.sqrt(penalties)))
+    scaled = _SingularValues(
+        columns,
+        moved_like(like, 1 / np.sqrt(penalties)),
+        weights=known.weights,
+        n_samples=known.n_samples,
+    )
     return _Regression(scaled, 1.0, on_device)
 
 

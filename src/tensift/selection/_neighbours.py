@@ -259,11 +259,13 @@ class _Directions:
         return drawn.astype(self._dtype)[self._place]
 
 
-def neighbour_graph(components: NDArray[np.float64]) -> scipy.sparse.csr_array:
+def neighbour_graph(
+    components: NDArray[np.float64], shares: NDArray[np.float64] | None = None
+) -> scipy.sparse.csr_array:
     """Return the mean of nine symmetric 0/1 graphs of nearest neighbours (by cosine).
 
     They differ in the number of components and of neighbours, so that no single number has to be
-    right.
+    right. Edges between samples with weights are multiplied by the weights of both.
     """
     n_samples, available = components.shape
     most = min(max(_NEIGHBOURS), n_samples - 1)
@@ -279,6 +281,9 @@ def neighbour_graph(components: NDArray[np.float64]) -> scipy.sparse.csr_array:
             (np.tile(weights, n_samples), nearest.ravel(), starts), shape=(n_samples, n_samples)
         )
         total = total + graph.maximum(graph.T)
+    if shares is not None:
+        masses = scipy.sparse.diags_array(shares)
+        total = masses @ total @ masses
     return scipy.sparse.csr_array(total)
 
 

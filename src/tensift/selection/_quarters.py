@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.namespace import namespace_of, precision_of, to_numpy
+from tensift._utils.namespace import (
+    is_device_array,
+    moved_to,
+    namespace_of,
+    precision_of,
+    to_numpy,
+)
 
 __all__ = ["quarters_of"]
 
@@ -16,7 +22,9 @@ __all__ = ["quarters_of"]
 _ROUNDING = {"float64": 1e-9, "float32": 1e-6}
 
 
-def quarters_of(values: Any, deviation: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+def quarters_of(
+    values: Any, deviation: NDArray[np.float64], shares: NDArray[np.float64] | None = None
+) -> list[NDArray[np.intp]]:
     """Split features into quarters that are alike; each is in ascending order.
 
     Features are dealt out by the rank of their deviation, not by their index, so that the quarters
@@ -29,6 +37,8 @@ def quarters_of(values: Any, deviation: NDArray[np.float64]) -> list[NDArray[np.
         Centred values of features.
     deviation : ndarray of shape (features,)
         Their standard deviations.
+    shares : ndarray of shape (n,), optional
+        The weights of samples that were multiplied by the roots of these.
 
     Returns
     -------
@@ -47,7 +57,11 @@ def quarters_of(values: Any, deviation: NDArray[np.float64]) -> list[NDArray[np.
     ranked = np.argsort(places, kind="stable")
     if len(np.unique(places)) < len(places):
         xp = namespace_of(values)
-        fourth = xp.sum(xp.sum(values**2, axis=2) ** 2, axis=0)
+        fourth = xp.sum(values**2, axis=2) ** 2
+        if shares is not None:
+            inverse = 1 / shares[:, None]
+            fourth = fourth * (moved_to(values, inverse) if is_device_array(values) else inverse)
+        fourth = xp.sum(fourth, axis=0)
         ranked = np.lexsort((_places(np.asarray(to_numpy(fourth), float), tolerance), places))
     return [np.sort(ranked[start::4]) for start in range(4)]
 

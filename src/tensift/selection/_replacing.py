@@ -22,7 +22,6 @@ from tensift.selection._kept_sets import (
 from tensift.selection._limited_changes import limited_additions, room_for, substitutes
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._restoring import RestoringSelector
-from tensift.sources import even_subsample
 
 __all__ = ["Replacement", "Replacements", "ReplacingSelector"]
 
@@ -285,11 +284,10 @@ class ReplacingSelector(RestoringSelector):
     def _kept_set(self, features: Sequence[int]) -> KeptSet:
         """Return what the kept features are worth by the rule."""
         mode = self._fitted_mode()
-        rows, observed = self._filled(self._checked_samples(_WHO).held())
-        rows = self._in_units(even_subsample(rows))
+        rows = self._kept_in_units(self._filled(self._checked_samples(_WHO)))
         kept: KeptSet
         if self.selection == "geometry":
-            geometry = Geometry(rows, mode, observed)
+            geometry = Geometry(rows, mode)
             is_constant = geometry.is_constant or not geometry.kept.size
             if not is_constant:
                 kept = AlignedSet(geometry, self._scores_of_rule(), features)

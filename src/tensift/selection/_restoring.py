@@ -38,7 +38,7 @@ from tensift.selection._reconstruction_curve import (
     errors_of_chunk,
     errors_of_samples,
 )
-from tensift.sources import EvenSubsample, Source, source_of
+from tensift.sources import EvenSubsample, KeptSamples, SampleWeights, Source, source_of
 
 __all__ = ["RestoringSelector"]
 
@@ -83,15 +83,15 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
         self._samples = self._learned = None  # those of an earlier fit
         self.__dict__.pop("_gapless", None)
 
-    def _keep_samples(self, samples: Any) -> None:
+    def _keep_samples(self, samples: Any, weights: SampleWeights | None = None) -> None:
         """Keep a copy of evenly spaced samples: the user may write to the array later."""
         self._samples = EvenSubsample(self.feature_shape_)
-        self._samples.add(samples)
+        if samples.shape[0]:
+            self._samples.add(samples, weights)
 
-    def _keep_rows(self, rows: Any) -> None:
+    def _keep_rows(self, kept: KeptSamples) -> None:
         """Keep evenly spaced samples that nobody writes to, without a copy."""
-        self._samples = EvenSubsample(self.feature_shape_)
-        self._samples.restore(rows, rows.shape[0])
+        self._samples = EvenSubsample.of(kept)
 
     def _samples_to_learn_from(self) -> EvenSubsample | None:
         """Return the evenly spaced samples; None if there are none."""
@@ -131,10 +131,10 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
 
     def _estimate_from(self, count: int, noise: NDArray[np.float64] | None) -> LinearEstimate:
         """Learn an estimate from the first `count` features."""
-        samples, observed = self._filled(self._checked_samples("reconstruct").held())
-        xp = namespace_of(samples)
+        samples = self._filled(self._checked_samples("reconstruct")).distinct()
+        xp = namespace_of(samples.rows)
         elements, kept_shape = self._elements_of(count)
-        flat = xp.reshape(samples, (samples.shape[0], self.n_features_in_))
+        flat = xp.reshape(samples.rows, (len(samples), self.n_features_in_))
         if noise is not None and noise.ndim:
             mode = self._fitted_mode()
             if mode is not None:
@@ -142,13 +142,15 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
                 noise = np.broadcast_to(noise.reshape(axes), kept_shape).reshape(-1)
         elif noise is not None:
             noise = np.full(math.prod(kept_shape), float(noise))
+        observed = samples.observed
         if observed is not None:
             observed = observed.reshape(len(observed), -1)
         scales = self._scales_of_elements()
         if noise is not None and scales is not None:
             noise = noise / scales[elements]
         deviations = None if self._deviations is None else self._deviations.ravel()
-        return LinearEstimate(flat, elements, noise, deviations, observed)
+        known = replace(samples, rows=flat, observed=observed)
+        return LinearEstimate(known, elements, noise, deviations)
 
     def _scales_of_elements(self) -> NDArray[np.float64] | None:
         """Return what each element was divided by; None if they were left as they are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tensift.selection._greedy import FixedMerits
 from tensift.selection._limited_choice import Chosen, choose
 from tensift.selection._limits import FeatureLimits
 from tensift.selection._order import rank_features
+from tensift.sources import KeptSamples
 
 __all__ = [
     "RULES",
@@ -98,7 +99,6 @@ def select_features(
     *,
     suggest: bool,
     limits: FeatureLimits | None = None,
-    observed: NDArray[np.bool_] | None = None,
 ) -> Selection:
     """Order features by a rule.
 
@@ -109,7 +109,7 @@ def select_features(
         features (`ColumnSubsetOrder`), "top" takes the largest scores (`rank_features`).
     scores, ties : arrays of one value per feature
         As in `rank_features`. Only "top" uses `ties`.
-    rows : array of samples or None
+    rows : array of samples, KeptSamples or None
         Needed by all rules but "top", and for a suggestion.
     feature_mode : int or None
         What a feature is.
@@ -119,17 +119,17 @@ def select_features(
         Whether to suggest a number of features.
     limits : FeatureLimits, optional
         The constraints.
-    observed : ndarray of bool, optional
-        Where `rows` were observed; the others are estimates.
     """
     geometry = suggested = None
+    kept = None if rows is None else KeptSamples.of(rows)
     if rule == "geometry" or (suggest and rule == "top"):
-        rows = rows if is_device_array(rows) else np.asarray(rows)
-        geometry = Geometry(rows, feature_mode, observed)
-    if suggest and geometry is None:
-        suggested = count_by_reconstruction(rows, feature_mode, limits)
-    elif suggest and geometry is not None:
-        suggested = count_by_neighbours(rows, feature_mode, geometry, limits)
+        geometry = Geometry(kept, feature_mode)
+    if suggest and kept is not None:
+        whole = replace(kept, observed=None)  # halves judge the estimates, too, as they are
+        if geometry is None:
+            suggested = count_by_reconstruction(whole, feature_mode, limits)
+        else:
+            suggested = count_by_neighbours(whole, feature_mode, geometry, limits)
     count = count_of(suggested)
     if rule == "top":
         order = rank_features(scores, ties)
@@ -139,7 +139,7 @@ def select_features(
 
     def make() -> GeometryOrder | ColumnSubsetOrder:
         if geometry is None:
-            return ColumnSubsetOrder(rows, feature_mode, scores)
+            return ColumnSubsetOrder(kept, feature_mode, scores)
         return GeometryOrder(geometry, scores)
 
     return selection_by(make, count, suggested, limits, None if geometry is None else geometry.kept)

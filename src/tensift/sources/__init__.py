@@ -16,9 +16,11 @@ from tensift.sources._dask_tasks import (
     in_processes,
     keep_on_workers,
 )
-from tensift.sources._even_subsample import EvenSubsample, even_subsample
+from tensift.sources._even_subsample import EvenSubsample, even_subsample, kept_samples, stride_of
 from tensift.sources._iterators import Chunks
+from tensift.sources._kept_samples import KeptSamples
 from tensift.sources._rows import SlicingReader
+from tensift.sources._sample_weights import SampleWeights, group_codes, takes_weights
 from tensift.sources._scaled import scaled_source
 from tensift.sources._source import Source, in_memory, source_of
 
@@ -30,6 +32,8 @@ __all__ = [
     "Chunks",
     "DaskSource",
     "EvenSubsample",
+    "KeptSamples",
+    "SampleWeights",
     "SlicingReader",
     "Source",
     "StoredSource",
@@ -37,10 +41,14 @@ __all__ = [
     "active_cluster",
     "even_subsample",
     "gather_results",
+    "group_codes",
     "in_memory",
     "in_processes",
     "keep_on_workers",
+    "kept_samples",
     "locate_errors",
     "scaled_source",
     "source_of",
+    "stride_of",
+    "takes_weights",
 ]

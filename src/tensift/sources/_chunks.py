@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn import get_config
 from tensift._utils.progress import byte_progress
 from tensift.sources._prefetch import prefetch
 from tensift.sources._rows import RowReader
+from tensift.sources._sample_weights import SampleWeights
 from tensift.sources._source import Source
 
 __all__ = [
@@ -58,12 +59,30 @@ class UnusableSample(ValueError):
 class Chunk:
     """Consecutive samples.
 
-    ``start`` is the index of the first sample; ``place`` names the chunk in error messages.
+    ``start`` is the index of the first sample; ``place`` names the chunk in error messages. If
+    samples have ``weights``, ``used`` are those whose weight is not zero; otherwise all are.
     """
 
     start: int
     samples: NDArray
     place: str
+    weights: SampleWeights | None = None
+
+    @property
+    def stop(self) -> int:
+        """The index after that of the last sample."""
+        return self.start + len(self.samples)
+
+    @property
+    def used(self) -> NDArray:
+        """The samples that count; `weights.used` are their weights."""
+        if self.weights is None or self.weights.positive.all():
+            return self.samples
+        return self.samples[self.weights.positive]
+
+    def row_of_used(self, row: int) -> int:
+        """Return the index within this chunk of one of those that count."""
+        return row if self.weights is None else int(np.flatnonzero(self.weights.positive)[row])
 
 
 class ChunkedSource(Source):
@@ -85,7 +104,7 @@ class ChunkedSource(Source):
 
     def reduce(
         self,
-        measure: Callable[[NDArray], Measured],
+        measure: Callable[..., Measured],
         merge: Callable[[Measured, Measured], Measured],
         *,
         title: str,
@@ -94,8 +113,14 @@ class ChunkedSource(Source):
         """Measure one chunk after another, and merge each result into the total so far."""
         total: Measured | None = None
         for chunk in self.chunks_with_progress(0, title, verbose):
+            samples = chunk.used
+            if not len(samples):
+                continue
             with locate_errors(chunk):
-                measured = measure(chunk.samples)
+                if chunk.weights is None:
+                    measured = measure(samples)
+                else:
+                    measured = measure(samples, weights=chunk.weights.used)
             total = measured if total is None else merge(total, measured)
         if total is None:
             raise ValueError("X has no samples; at least 2 are needed")
@@ -117,18 +142,31 @@ class ChunkedSource(Source):
         return np.concatenate(parts) if found is None else found
 
     def chunks_with_progress(self, start: int, title: str, verbose: bool) -> Iterator[Chunk]:
-        """Yield chunks that a thread reads ahead, and report progress after each is used."""
-        total = None
+        """Yield chunks that a thread reads ahead, with weights, and report progress after each."""
+        total, stop = None, start
         row_bytes = self.dtype.itemsize * math.prod(self.sample_shape)
         if self.n_samples is not None:
             total = self.n_samples * row_bytes
         report = byte_progress(title, total, done=start * row_bytes) if verbose else None
         with closing(prefetch(self.chunks(start))) as chunks:
             for chunk in chunks:
-                yield chunk
+                stop = chunk.stop
+                yield self._weighed(chunk)
                 if report is not None:
-                    end = chunk.start + len(chunk.samples)
-                    report(end * row_bytes, f"{end} samples")
+                    report(stop * row_bytes, f"{stop} samples")
+        if self.weights is not None:
+            self.weights.check_length(stop)
+
+    def _weighed(self, chunk: Chunk) -> Chunk:
+        if self.weights is None:
+            return chunk
+        if chunk.stop > len(self.weights):
+            what = "sample_weight" if self.weights.groups is None else "groups"
+            raise ValueError(
+                f"{what} has {len(self.weights)} values, but X has {chunk.stop} samples or more; "
+                "pass one for each"
+            )
+        return replace(chunk, weights=self.weights.take(slice(chunk.start, chunk.stop)))
 
 
 class StoredSource(ChunkedSource):
@@ -212,7 +250,7 @@ def locate_errors(chunk: Chunk) -> Iterator[None]:
     try:
         yield
     except UnusableSample as error:
-        row = chunk.start + error.row
+        row = chunk.start + chunk.row_of_used(error.row)
         where = f"sample {row} is the first ({chunk.place})"
         hint = "; missing='allow' takes NaN as not observed" if error.what == "NaN" else ""
         raise ValueError(f"Input X contains {error.what}: {where}{hint}") from None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from tensift._utils.progress import progress_bar
 from tensift._utils.threads import one_blas_thread
 from tensift.algebra import ModeTransform
 from tensift.sources._dask_tasks import gather_results
+from tensift.sources._sample_weights import SampleWeights
 from tensift.sources._source import Source
 
 __all__ = ["DaskSource", "dask_array_of"]
@@ -69,7 +71,7 @@ class DaskSource(Source):
 
     def reduce(
         self,
-        measure: Callable[[NDArray], Measured],
+        measure: Callable[..., Measured],
         merge: Callable[[Measured, Measured], Measured],
         *,
         title: str,
@@ -83,12 +85,29 @@ class DaskSource(Source):
         (found,) = gather_results([root], on_task=self.task_callback(title, verbose))
         return found
 
-    def read_strided(self, first: int, stride: int, lengths: tuple[int, ...]) -> NDArray:
-        """Load every `stride`-th sample from `first` on; `lengths` has the length of each chunk."""
+    def weigh(self, weights: SampleWeights | None) -> None:
+        """Give samples weights; if it is unknown where chunks begin, a pass finds it out."""
+        if weights is not None and self.n_samples is None:
+            lengths = self.lengths_of_chunks()
+            self.array = self._with_lengths(lengths)
+            self.n_samples = sum(lengths)
+        super().weigh(weights)
+
+    def lengths_of_chunks(self) -> tuple[int, ...]:
+        """Return the number of samples of each chunk, by a pass if they are unknown."""
+        if self.n_samples is not None:
+            return tuple(self.array.chunks[0])
+        found: tuple[int, ...] = copy(self.array).compute_chunk_sizes().chunks[0]
+        return found
+
+    def read_rows(self, which: slice | NDArray[np.intp], lengths: tuple[int, ...]) -> NDArray:
+        """Load some samples; `lengths` has the length of each chunk."""
+        return np.asarray(self._with_lengths(lengths)[which].compute())
+
+    def _with_lengths(self, lengths: tuple[int, ...]) -> Any:
         array = self.array
         chunks = (lengths, *array.chunks[1:])
-        array = type(array)(array.dask, array.name, chunks, meta=array._meta)
-        return np.asarray(array[first::stride].compute())
+        return type(array)(array.dask, array.name, chunks, meta=array._meta)
 
     def map(self, function: Callable[[NDArray], NDArray]) -> Any:
         """Return a lazy array: a function of samples, applied to every chunk."""
@@ -119,6 +138,8 @@ class DaskSource(Source):
         """
         from dask import delayed
 
+        if self.weights is not None:
+            measure = WeighedMeasure.of(measure, self.weights, self.lengths_of_chunks())
         token = self._token(measure)
         numbered = getattr(measure, "wants_number", False)
         chunks = self.array.map_blocks(
@@ -149,6 +170,33 @@ class DaskSource(Source):
 
         _register_tokens()
         return tokenize(self.array.name, *functions)
+
+
+@dataclass(frozen=True)
+class WeighedMeasure:
+    """Calls a measure with the samples of a chunk that count, and their weights."""
+
+    measure: Callable[..., Any]
+    weights: tuple[SampleWeights, ...]
+    wants_number: ClassVar[bool] = True
+
+    @classmethod
+    def of(
+        cls, measure: Callable[..., Any], weights: SampleWeights, lengths: tuple[int, ...]
+    ) -> WeighedMeasure:
+        """Cut weights into those of chunks."""
+        ends = np.cumsum(lengths).tolist()
+        parts = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+        return cls(measure, tuple(weights.take(part) for part in parts))
+
+    def __call__(self, chunk: NDArray, number: int) -> Any:
+        """Return the measure of a chunk; None if none of its samples counts."""
+        own = self.weights[number]
+        samples = np.asarray(chunk)[own.positive]
+        if not len(samples):
+            return None
+        more = {"number": number} if getattr(self.measure, "wants_number", False) else {}
+        return self.measure(samples, weights=own.used, **more)
 
 
 def _with_whole_samples(array: Any) -> Any:

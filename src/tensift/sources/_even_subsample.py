@@ -7,17 +7,22 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensift._utils.namespace import (
     in_precision,
     is_complex,
     is_device_array,
+    moved_to,
     namespace_of,
     precision_of,
     to_numpy,
 )
+from tensift.sources._kept_samples import KeptSamples
+from tensift.sources._sample_weights import SampleWeights
+from tensift.sources._stretches import Stretches
 
-__all__ = ["EvenSubsample", "even_subsample", "most_rows", "stride_of"]
+__all__ = ["EvenSubsample", "even_subsample", "kept_samples", "most_rows", "stride_of"]
 
 # Selection by geometry needs 512 samples, and gains little from more than 2048. Memory sets limits:
 _MOST, _ENOUGH, _FEWEST = 2048, 512, 64  # numbers of samples
@@ -35,6 +40,12 @@ def stride_of(n_samples: int, n_features: int) -> int:
     """Return the smallest power-of-two stride that leaves at most `most_rows` samples.
 
     Powers of two allow streaming: whenever the stride doubles, every other kept sample is dropped.
+
+    Examples
+    --------
+    >>> from tensift.sources import stride_of
+    >>> stride_of(2048, 64), stride_of(2049, 64), stride_of(10**6, 64)
+    (1, 2, 512)
     """
     groups = -(-n_samples // most_rows(n_features))
     return 1 << max(0, groups - 1).bit_length()
@@ -61,8 +72,39 @@ def even_subsample(samples: Any) -> Any:
     return _floating(samples if stride == 1 else samples[::stride, ...])
 
 
+def kept_samples(samples: Any, weights: SampleWeights | None = None) -> KeptSamples:
+    """Return what `EvenSubsample` keeps of an array in memory; it may share memory with it.
+
+    Parameters
+    ----------
+    samples : array of shape (n, ...)
+        Samples, of any array library.
+    weights : SampleWeights, optional
+        Their weights, all of them positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.sources import SampleWeights, kept_samples
+    >>> kept_samples(np.zeros((3, 2)), SampleWeights.of([1, 2, 4])).weights
+    array([1., 2., 4.])
+    """
+    if weights is None:
+        return KeptSamples(even_subsample(samples))
+    most = most_rows(math.prod(samples.shape[1:]))
+    _, index, stretches = Stretches().after(weights, most)
+    rows = samples if len(index) == samples.shape[0] else _taken(samples, index)
+    return KeptSamples(_floating(rows), stretches.weights, stretches.groups)
+
+
 class EvenSubsample:
     """Reads samples in chunks and keeps those that `even_subsample` returns for all of them.
+
+    Samples with weights lie on a line, one after another, and each is as long as its weight. Those
+    are kept in which a multiple of the spacing lies, the smallest power of two that leaves no more
+    samples than may be kept. Their weights are what they stand for: their own, but at least the
+    spacing. So all samples keep their weights as long as there are few, and equal weights give
+    evenly spaced samples.
 
     Parameters
     ----------
@@ -83,45 +125,100 @@ class EvenSubsample:
         self.feature_shape = feature_shape
         self.count = 0
         self._parts: list[Any] = []
+        self._stretches: Stretches | None = None  # None until a sample has a weight
 
-    def add(self, samples: Any) -> None:
-        """Read more samples, as tensors or as rows, and keep copies of some."""
+    @classmethod
+    def of(cls, kept: KeptSamples) -> EvenSubsample:
+        """Return a subsample that has kept these samples, without a copy."""
+        held = cls(tuple(kept.rows.shape[1:]))
+        held._parts, held.count = ([kept.rows] if len(kept) else []), len(kept)
+        if kept.weights is not None:
+            weights = SampleWeights(kept.weights, kept.groups)
+            held._stretches = Stretches().after(weights, len(kept))[2]
+        return held
+
+    def add(self, samples: Any, weights: SampleWeights | None = None) -> None:
+        """Read more samples, as tensors or as rows, and keep copies of some.
+
+        Weights must be positive: leave out samples whose weight is zero.
+        """
         count = samples.shape[0]
-        first, stride = self.next_rows(count)
-        self.add_rows(_copied(_every(samples, first, stride)), count)
+        index = self.next_rows(count, weights)
+        if isinstance(index, slice):
+            rows = _copied(_every(samples, index.start, index.step))
+        else:
+            rows = _taken(samples, index)
+        self.add_rows(rows, count, weights)
 
-    def next_rows(self, n_samples: int) -> tuple[int, int]:
-        """Return which of the next samples to keep: the index of the first, and the stride."""
-        stride = self._stride(self.count + n_samples)
-        return -self.count % stride, stride
+    def next_rows(
+        self, n_samples: int, weights: SampleWeights | None = None
+    ) -> slice | NDArray[np.intp]:
+        """Return which of the next samples to keep."""
+        if weights is None and self._stretches is None:
+            stride = self._stride(self.count + n_samples)
+            return slice(-self.count % stride, None, stride)
+        return self._next(n_samples, weights)[1]
 
-    def add_rows(self, rows: Any, n_samples: int) -> None:
+    def add_rows(self, rows: Any, n_samples: int, weights: SampleWeights | None = None) -> None:
         """Read `n_samples` samples, of which `rows` are those to keep according to `next_rows`."""
-        step = self._stride(self.count + n_samples) // self._stride(self.count)
-        if step > 1:
-            held, parts = 0, []
-            for part in self._parts:
-                parts.append(_copied(_every(part, -held % step, step)))
-                held += part.shape[0]
-            self._parts = parts
+        if weights is None and self._stretches is None:
+            step = self._stride(self.count + n_samples) // self._stride(self.count)
+            if step > 1:
+                held, parts = 0, []
+                for part in self._parts:
+                    parts.append(_copied(_every(part, -held % step, step)))
+                    held += part.shape[0]
+                self._parts = parts
+        else:
+            kept, _, self._stretches = self._next(n_samples, weights)
+            if self._parts and len(kept) < sum(part.shape[0] for part in self._parts):
+                self._parts = [_taken(self._joined(), kept)]
         if rows.shape[0]:
             shape = (rows.shape[0], *self.feature_shape)
             self._parts = [*self._parts, _reshaped(rows, shape)]
         self.count += n_samples
 
+    def _next(
+        self, n_samples: int, weights: SampleWeights | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Stretches]:
+        """Return the places of held and of new samples to keep, and the stretches after that."""
+        known = self._stretches
+        if known is None:
+            known = Stretches.of_equal(self.count, self._stride(self.count))
+        if weights is None:
+            weights = SampleWeights(np.ones(n_samples))
+        return known.after(weights, most_rows(math.prod(self.feature_shape)))
+
+    def kept(self) -> KeptSamples:
+        """Return the kept samples with their weights, in double precision or (on a device) own."""
+        self._parts = [_floating(self._joined())]
+        known = self._stretches
+        if known is None:
+            return KeptSamples(self._parts[0])
+        return KeptSamples(self._parts[0], known.weights, known.groups)
+
     def rows(self) -> Any:
         """Return the kept samples, in double precision or (on a device) in their own."""
-        self._parts = [_floating(self._joined())]
-        return self._parts[0]
+        return self.kept().rows
 
     def held(self) -> Any:
         """Return the kept samples in their original dtype."""
         self._parts = [self._joined()] if self._parts else []
         return self._parts[0] if self._parts else np.empty((0, *self.feature_shape))
 
-    def restore(self, rows: Any, n_samples: int) -> None:
-        """Continue from what `held` returned after `n_samples` samples."""
+    def state(self) -> dict[str, Any]:
+        """Return arrays from which `restore` continues."""
+        held = {"subsample": self.held()}
+        if self._stretches is not None:
+            held["stretches"] = self._stretches.to_array()
+        return held
+
+    def restore(self, state: dict[str, Any], n_samples: int) -> None:
+        """Continue from what `state` returned after `n_samples` samples."""
+        rows = state["subsample"]
         self._parts, self.count = ([rows] if len(rows) else []), n_samples
+        if "stretches" in state:
+            self._stretches = Stretches.from_array(state["stretches"])
 
     def to_numpy(self) -> EvenSubsample:
         """Return a copy with NumPy arrays."""
@@ -161,6 +258,12 @@ def _floating(rows: Any) -> Any:
 def _every(rows: Any, first: int, stride: int) -> Any:
     # The array API standard does not define slices that start beyond the end.
     return rows[min(first, rows.shape[0]) :: stride, ...]
+
+
+def _taken(rows: Any, index: Any) -> Any:
+    if is_device_array(rows):
+        return namespace_of(rows).take(rows, moved_to(rows, index), axis=0)
+    return rows[index]
 
 
 def _copied(rows: Any) -> Any:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift.sources._sample_weights import SampleWeights
+
 __all__ = ["Source", "in_memory", "source_of"]
 
 Measured = TypeVar("Measured")
@@ -29,6 +31,8 @@ class Source(ABC):
         Whether the samples can be read more than once.
     names : tensift.labels.Names or None
         What the modes of a sample are called, if that is known.
+    weights : SampleWeights or None
+        The weights of the samples, for `reduce`; see `weigh`.
 
     Examples
     --------
@@ -44,11 +48,18 @@ class Source(ABC):
     dtype: np.dtype
     rereadable: bool = True
     names: Any = None
+    weights: SampleWeights | None = None
+
+    def weigh(self, weights: SampleWeights | None) -> None:
+        """Give samples weights, or take them away; those of weight zero are then left out."""
+        self.weights = weights
+        if weights is not None and self.n_samples is not None:
+            weights.check_length(self.n_samples)
 
     @abstractmethod
     def reduce(
         self,
-        measure: Callable[[NDArray], Measured],
+        measure: Callable[..., Measured],
         merge: Callable[[Measured, Measured], Measured],
         *,
         title: str,
@@ -56,8 +67,9 @@ class Source(ABC):
     ) -> Measured:
         """Read all samples once: call `measure` on every chunk and `merge` the results.
 
-        `measure` takes an ndarray of samples. `merge` may change and return its first argument,
-        but must not change its second. The order of merging depends only on the chunks.
+        `measure` takes an ndarray of samples and, if samples have weights, those of weight zero
+        are left out and the others passed as ``weights=``. `merge` may change and return its first
+        argument, but must not change its second. The order of merging depends only on the chunks.
         """
 
     @abstractmethod

@@ -16,6 +16,7 @@ from tensift._version import __version__
 from tensift.comparison import Method
 from tensift.labels import Labelled, Names
 from tensift.selection import TensorSelector
+from tensift.sources import SampleWeights
 from tensift.stpca import STPCASelector
 
 __all__ = ["Resample", "Resampling", "settle"]
@@ -34,6 +35,10 @@ class Resampling:
         "bootstrap": as many samples as in the data, with replacement.
     seed : int
         The seed of the draws.
+    weights : SampleWeights or None
+        The weights of the samples. If they have groups, whole groups are drawn.
+    weighs : bool
+        Whether fits get the weights. If not, only the groups count.
     names : Names, optional
         The names of the modes of a sample.
     """
@@ -41,28 +46,59 @@ class Resampling:
     data: NDArray
     kind: str
     seed: int
+    weights: SampleWeights | None = None
+    weighs: bool = False
+
+    @cached_property
+    def groups(self) -> list[NDArray[np.intp]] | None:
+        """The indices of the samples of each group, which are drawn together."""
+        if self.weights is None or self.weights.groups is None:
+            return None
+        codes = self.weights.groups
+        return [np.flatnonzero(codes == code) for code in np.unique(codes)]
+
+    @property
+    def n_units(self) -> int:
+        """The number of groups or, without groups, of samples."""
+        return len(self.data) if self.groups is None else len(self.groups)
+
     names: Names | None = None
 
     @property
     def size(self) -> int:
-        """The number of samples in a resample."""
-        return len(self.data) // 2 if self.kind == "half" else len(self.data)
+        """The number of groups or samples in a resample."""
+        return self.n_units // 2 if self.kind == "half" else self.n_units
 
     def indices(self, place: int) -> NDArray[np.intp]:
         """Return the indices of the samples in resample number `place`, in increasing order."""
-        n = len(self.data)
+        n = self.n_units
         if self.kind == "bootstrap":
             drawn = np.random.default_rng([self.seed, place]).integers(n, size=n)
         else:
             pair, second = divmod(place, 2)
             order = np.random.default_rng([self.seed, pair]).permutation(n)
             drawn = order[second * self.size :][: self.size]
+        if self.groups is not None:
+            drawn = np.concatenate([self.groups[unit] for unit in drawn])
         return np.sort(drawn)
 
-    def fit(self, estimator: Any, samples: NDArray) -> Any:
+    def weights_of(self, indices: NDArray[np.intp]) -> NDArray[np.float64] | None:
+        """Return the weights of a resample, with the share of the sum of all that it should have.
+
+        Penalties are compared with sums over samples. So that all resamples have the same
+        penalties, they have the same sum.
+        """
+        if self.weights is None or not self.weighs:
+            return None
+        own = self.weights.values[indices]
+        sum_of_resample = self.weights.values.sum() * self.size / self.n_units
+        scaled: NDArray[np.float64] = own * (sum_of_resample / own.sum())
+        return scaled
+
+    def fit(self, estimator: Any, samples: NDArray, **more: Any) -> Any:
         """Fit an estimator on samples, with their names if it is one of ours."""
         named = self.names is not None and isinstance(estimator, TensorSelector)
-        return estimator.fit(Labelled(samples, self.names) if named else samples)
+        return estimator.fit(Labelled(samples, self.names) if named else samples, **more)
 
     def compute(self, resample: Resample) -> dict[str, Any]:
         """Compute one resample; `run_cells` calls this, also in other processes."""
@@ -92,14 +128,16 @@ class Resample:
 
     def compute(self, resampling: Resampling) -> dict[str, Any]:
         """Return the selected features and the warnings."""
-        samples = resampling.data[resampling.indices(self.place)]
+        indices = resampling.indices(self.place)
+        samples, weights = resampling.data[indices], resampling.weights_of(indices)
+        more = {} if weights is None else {"sample_weight": weights}
         if self.scale is not None:
             samples = samples / self.scale
         selector = self.method.seeded(self.seed)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                mask = resampling.fit(selector, samples).get_support()
+                mask = resampling.fit(selector, samples, **more).get_support()
             except ValueError as error:
                 raise ValueError(f"{self.method.name} fails on resample {self.place}: {error}")  # noqa: B904
         said = [str(warning.message).split("\n")[0] for warning in caught]
@@ -119,7 +157,7 @@ def settle(fitted: Any, method: Method, resampling: Resampling) -> tuple[Method,
     settled["n_features_to_select"] = int(np.count_nonzero(fitted.get_support()))
     scale = None
     if isinstance(fitted, STPCASelector):
-        share = resampling.size / len(resampling.data)
+        share = resampling.size / resampling.n_units
         settled |= {
             "lam": fitted.lam_ * share,
             "eta": fitted.eta_ * share,

@@ -26,6 +26,7 @@ __all__ = ["StabilitySelection", "check_threshold"]
 _POOR, _EXCELLENT = 0.4, 0.75
 _ROUNDING = 1e-9
 _NAMES = {"half": "half-samples", "bootstrap": "bootstrap samples"}
+_OF_GROUPS = {"half": "halves", "bootstrap": "bootstrap samples"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +51,8 @@ class StabilitySelection:
         The seed of the resamples.
     notes : tuple of str
         Warnings that fits on resamples have raised.
+    n_groups : int or None
+        The number of groups that were drawn as a whole; None if samples were drawn.
     names : Names or None
         The names of the features, if the samples have names.
 
@@ -74,6 +77,7 @@ class StabilitySelection:
     stability: StabilityEstimate
     random_state: int = 0
     notes: tuple[str, ...] = ()
+    n_groups: int | None = None
     names: Names | None = None
 
     @property
@@ -152,9 +156,15 @@ class StabilitySelection:
         kept = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         return (
             f"{type(self.estimator).__name__} keeps {kept} of {self.probabilities.size} features "
-            f"on each of {self.n_resamples} {_NAMES[self.resampling]}; {len(self.selected)} are "
+            f"on each of {self.n_resamples} {self._resamples}; {len(self.selected)} are "
             f"kept by {self.threshold:.0%} or more."
         )
+
+    @property
+    def _resamples(self) -> str:
+        if self.n_groups is None:
+            return _NAMES[self.resampling]
+        return f"{_OF_GROUPS[self.resampling]} of {self.n_groups} groups"
 
     def _agreement(self) -> str:
         if math.isnan(self.index):

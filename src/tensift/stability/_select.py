@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from tensift._utils.cells import CellStore, run_cells
 from tensift._utils.pool import count_workers
 from tensift._utils.progress import progress_bar
 from tensift._utils.threads import one_library_thread
 from tensift.comparison import Method, Samples, is_random
-from tensift.labels import Names, unlabelled
+from tensift.labels import Names, groups_of, unlabelled
 from tensift.metrics import check_data, selection_stability
 from tensift.selection import TensorSelector
+from tensift.sources import SampleWeights, takes_weights
 from tensift.stability._resamples import Resample, Resampling, settle
 from tensift.stability._result import StabilitySelection, check_threshold
 
@@ -38,6 +40,8 @@ def stability_selection(
     resampling: str = "half",
     n_features_to_select: int | float | str | None = None,
     threshold: float = 0.75,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     random_state: int = 0,
     n_jobs: int = 1,
     store: str | os.PathLike[str] | None = None,
@@ -54,8 +58,7 @@ def stability_selection(
         The selector. It is not changed.
     X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
         At least four samples, without infinity, and without NaN unless the selector has
-        ``missing="allow"``. The result keeps the
-        names of a dataset or a DataArray of xarray.
+        ``missing="allow"``. The result keeps the names of a dataset or a DataArray of xarray.
     n_resamples : int, default=50
         The number of resamples, at least two. Half-samples need an even number.
     resampling : {"half", "bootstrap"}, default="half"
@@ -66,6 +69,12 @@ def stability_selection(
     threshold : float in (0.5, 1], default=0.75
         A feature is selected if at least this share of the resamples keeps it. Results change
         little between 0.6 and 0.9.
+    sample_weight : array-like of shape (n,), optional
+        How much each sample counts in every fit. The estimator must take weights.
+    groups : array-like of shape (n,), optional
+        The group of each sample, such as its subject, of at least four. Whole groups are drawn, so
+        that a feature is stable if it is kept for other groups. All groups count equally in every
+        fit if the estimator takes weights; a note says so if it does not.
     random_state : int, default=0
         The seed of the resamples, and the first seed of an estimator whose ``random_state`` is
         None.
@@ -127,6 +136,11 @@ def stability_selection(
             f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "
             "to be useful"
         )
+    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+    if weights is not None:
+        weights.check_length(len(data))
+        data, weights = data[weights.positive], weights.used
+        _check_units(data, weights)
     _check_number("n_resamples", n_resamples, 2)
     _check_number("random_state", random_state, 0)
     check_threshold(threshold)
@@ -138,15 +152,26 @@ def stability_selection(
             "number"
         )
     method = _method(estimator, n_features_to_select)
+    weighs = weights is not None and takes_weights(method.estimator)
+    if sample_weight is not None and not weighs:
+        raise ValueError(
+            f"{method.name} takes no sample_weight; leave it out, or use another selector"
+        )
     count_workers(n_jobs)  # a wrong number is an error before the first fit
     kept = CellStore(None if store is None else Path(store))
     with one_library_thread():  # as in the processes that fit resamples
-        drawn = Resampling(data, resampling, int(random_state), names)
-        fitted = drawn.fit(method.seeded(int(random_state)), data)
+        more: dict[str, Any] = {}
+        if weights is not None and weighs:
+            more["sample_weight"] = weights.values
+            # A number of features that the fit chooses is judged on groups it was not chosen on.
+            if weights.groups is not None and has_fit_parameter(method.estimator, "groups"):
+                more["groups"] = weights.groups
+        drawn = Resampling(data, resampling, int(random_state), weights, weighs, names)
+        fitted = drawn.fit(method.seeded(int(random_state)), data, **more)
     shape = _shape_of_features(fitted, data)
 
     method, scale = settle(fitted, method, drawn)
-    checksum = Samples(data, None, names=names).checksum()
+    checksum = Samples(data, None, weights=weights, names=names).checksum()
     resamples = [
         Resample(
             method,
@@ -178,8 +203,32 @@ def stability_selection(
         threshold=float(threshold),
         stability=selection_stability(supports),
         random_state=int(random_state),
-        notes=_notes(results),
+        notes=(*_on_weights(method, weights, weighs), *_notes(results)),
+        n_groups=None if weights is None or weights.groups is None else drawn.n_units,
         names=_names_of_features(fitted, names, shape),
+    )
+
+
+def _check_units(data: NDArray, weights: SampleWeights) -> None:
+    """Raise an error if there are too few samples that count, or too few groups."""
+    if weights.groups is not None and len(np.unique(weights.groups)) < _FEWEST_SAMPLES:
+        raise ValueError(
+            f"groups has {len(np.unique(weights.groups))} group(s); drawing whole groups needs at "
+            f"least {_FEWEST_SAMPLES}"
+        )
+    if len(data) < _FEWEST_SAMPLES:
+        raise ValueError(
+            f"sample_weight is positive for {len(data)} sample(s); resampling needs at least "
+            f"{_FEWEST_SAMPLES}"
+        )
+
+
+def _on_weights(method: Method, weights: SampleWeights | None, weighs: bool) -> tuple[str, ...]:
+    if weights is None or weighs:
+        return ()
+    return (
+        f"{method.name} takes no weights: whole groups were drawn, but in every fit all samples "
+        "count alike.",
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tensift.labels import Names
 from tensift.metrics import judge_selections
+from tensift.sources import KeptSamples
 
 __all__ = ["BASES", "OrientationChoice", "choose_orientation"]
 
@@ -62,15 +63,18 @@ class OrientationChoice:
 def choose_orientation(
     candidates: list[tuple[int, Any]],
     selections: list[NDArray[np.intp]],
-    rows: NDArray[Any],
+    kept: KeptSamples,
     feature_mode: int | None,
     names: Names | None = None,
 ) -> OrientationChoice:
     """Choose the candidate whose selected features keep samples most recognisable.
 
-    `rows` are samples. The first of several equal candidates is chosen.
+    `kept` are samples. The first of several equal candidates is chosen.
     """
-    judged = judge_selections(rows, selections, feature_mode=feature_mode)
+    kept = kept.distinct()
+    judged = judge_selections(
+        kept.rows, selections, feature_mode=feature_mode, sample_weight=kept.weights
+    )
     chosen = judged.best
     orientation, basis = candidates[chosen]
     mode = orientation if names is None else repr(names.name(orientation))

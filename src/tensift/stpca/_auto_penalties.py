@@ -84,7 +84,7 @@ class PenaltyChoice:
 def choose_penalties(
     executor: SliceExecutor,
     solver: SliceSolver,
-    n_samples: int,
+    n_samples: float,
     lam: float | None,
     eta: float | None,
     n_jobs: int | None = None,

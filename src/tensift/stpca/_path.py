@@ -15,7 +15,7 @@ from tensift._utils.sklearn_compat import validate_parameter_constraints
 from tensift._utils.threads import blas_threads_for
 from tensift._version import __version__
 from tensift.algebra import make_transforms
-from tensift.labels import Names, SampleDims
+from tensift.labels import Names, SampleDims, groups_of
 from tensift.moments import GramTensor, Moments, Orientation, same_specification
 from tensift.solvers import (
     ExactSolver,
@@ -25,6 +25,7 @@ from tensift.solvers import (
     solver_from,
     warn_of_open_slices,
 )
+from tensift.sources import SampleWeights
 from tensift.stpca._path_checks import check_gram, checked_grid
 from tensift.stpca._penalties import absolute_penalties, check_fractions
 from tensift.stpca._selection_path import SelectionPath
@@ -54,6 +55,8 @@ def stpca_path(
     feature_shape: tuple[int, ...] | None = None,
     sample_dim: SampleDims = None,
     missing: str = "raise",
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -77,6 +80,8 @@ def stpca_path(
         As in `STPCASelector`.
     sample_dim, missing, random_state
         As in `STPCASelector`.
+    sample_weight, groups : array-like of shape (n,), optional
+        How much each sample counts, and groups that count equally, as in `STPCASelector.fit`.
     penalty_units : {"absolute", "relative"}, default="absolute"
         Whether `lams` and `etas` are used as they are, or are fractions of their critical values,
         as in `STPCASelector`. The result has them as they are in the problem.
@@ -133,7 +138,9 @@ def stpca_path(
         for name, values in (("lams", lams), ("etas", etas))
     )
     check_fractions(penalty_units, {"lams": lams, "etas": etas})
-    executor, orient, many_samples = _take_in(selector, X)
+    executor, orient, many_samples = _take_in(
+        selector, X, SampleWeights.of(sample_weight, groups_of(X, groups))
+    )
     with blas_threads_for(executor.n_slices):
         lams, etas = absolute_penalties(penalty_units, {"lams": lams, "etas": etas}, executor)
     scoring = selector._scoring(orient, X if isinstance(X, GramTensor) else selector._moments)
@@ -178,14 +185,21 @@ def stpca_path(
     return path
 
 
-def _take_in(selector: STPCASelector, X: Any) -> tuple[SliceExecutor, Orientation, bool]:
+def _take_in(
+    selector: STPCASelector, X: Any, weights: SampleWeights | None
+) -> tuple[SliceExecutor, Orientation, bool]:
     """Return an executor for the slices, the orientation, and whether samples are many.
 
     They are many if there are more than features in a slice.
     """
     if not isinstance(X, Moments | GramTensor):
-        selector._take_in(X)
+        selector._take_in(X, weights=weights)
         return _executor(selector)
+    if weights is not None:
+        raise ValueError(
+            f"X is {type(X).__name__}, in which samples have their weights already; leave out "
+            "sample_weight and groups"
+        )
     given = selector.get_params(deep=False)
     defaults = {"orientation": 0, "basis": "identity", "feature_shape": None}
     for name, default in defaults.items():
@@ -228,7 +242,7 @@ def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, bool
     """Return an executor for the moments of a selector, and what `_take_in` does."""
     _check_missing(selector, selector._moments)
     moments = selector._moments = selector._moments_in_units()
-    many = moments.widest < moments.count
+    many = moments.widest < moments.sample_size
     return executor_for(moments, selector.scale), moments.orientation, many
 
 

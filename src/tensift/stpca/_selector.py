@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from tensift._utils.namespace import to_numpy
 from tensift._utils.progress import progress_bar
 from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
-from tensift.labels import SampleDims
+from tensift.labels import SampleDims, groups_of
 from tensift.moments import (
     FeatureScale,
     GramTensor,
@@ -24,6 +24,7 @@ from tensift.moments import (
     MomentsInPasses,
     Orientation,
     OrientedEstimator,
+    SamplesInMemory,
     not_kept_message,
     sample_axes,
     take_in_subsample,
@@ -38,7 +39,7 @@ from tensift.solvers import (
     solver_from,
     warn_of_open_slices,
 )
-from tensift.sources import EvenSubsample
+from tensift.sources import EvenSubsample, KeptSamples, SampleWeights
 from tensift.stpca._auto_orientation import BASES, choose_orientation
 from tensift.stpca._auto_penalties import choose_penalties
 from tensift.stpca._choice import AutomaticChoice
@@ -178,7 +179,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     names_ : tensift.labels.Names or None
         What the modes of a sample are called, if the samples said so.
     n_samples_seen_ : int
-        The number of samples fitted; with ``missing="allow"``, those with any value.
+        The number of samples fitted whose weight is not zero; with ``missing="allow"``, those with
+        any value.
     missing_ : MissingValues
         With ``missing="allow"``: what was missing.
 
@@ -189,6 +191,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     large, see `tensift.sources.even_subsample`). They are the same whether samples come in an
     array, from files, in chunks, from Dask, by `partial_fit`, or as the moments that
     `collect_moments` returns. Moments that were merged have none, and need "top" and a number.
+    Samples with weights lie on a line, each as long as its weight, and those are kept that contain
+    a multiple of the step. A whole-number weight is like copies of a sample, to rounding, as long
+    as these copies are few enough to be kept. Copies of a sample count as one sample with a weight,
+    also if nobody gave weights.
 
     With ``missing="allow"`` covariances are those of `tensift.moments.ObservedMoments`. Samples
     that rules look at, and all if a basis mixes elements, get conditional means in the gaps.
@@ -278,7 +284,13 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.verbose = verbose
 
     @fit_context
-    def fit(self, X: ArrayLike | Moments, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Moments,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Score the features of `X` and select among them.
 
         Parameters
@@ -289,14 +301,20 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             Moments (`tensift.collect_moments`) stand for the samples they were collected from.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n,), optional
+            How much each sample counts: 3 like three copies of it, 0 like its absence.
+        groups : array-like of shape (n,), optional
+            The group of each sample, such as its subject; or "recordings", if `X` are several. All
+            groups then count equally: weights are scaled to the same sum in each. An automatic
+            number of features is judged on whole groups that the features were not chosen on.
 
         Returns
         -------
         self
         """
         if self._chooses_orientation():
-            return self._fit_best_candidate(X)
-        return super().fit(X)
+            return self._fit_best_candidate(X, sample_weight, groups)
+        return super().fit(X, None, sample_weight, groups)
 
     @cached_property
     def operators_(self) -> NDArray:
@@ -331,19 +349,22 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             raise AttributeError(not_kept_message("operators_"))
         return super().__getattr__(name)
 
-    def _fit_best_candidate(self, X: Any) -> Self:
+    def _fit_best_candidate(self, X: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
+        weights = SampleWeights.of(sample_weight, groups_of(X, groups))
         candidates = self._candidates(X)
-        rows = take_in_subsample(clone(self), X)
+        kept = take_in_subsample(clone(self), X, weights=weights)
         fitted = [
-            clone(self).set_params(orientation=orientation, basis=basis).fit(X)
+            clone(self)
+            .set_params(orientation=orientation, basis=basis)
+            .fit(X, None, sample_weight, groups)
             for orientation, basis in candidates
         ]
-        rows = without_gaps(to_numpy(fitted[0]._in_units(rows))).rows
+        kept = without_gaps(fitted[0]._kept_in_units(kept).to_numpy())
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
         mode, names = fitted[0]._mode_of_features(), fitted[0].names_
-        chosen = choose_orientation(tried, supports, rows, mode, names)
+        chosen = choose_orientation(tried, supports, kept, mode, names)
         best = fitted[chosen.chosen]
         parameters = self._get_param_names()
         self._forget_results()
@@ -397,13 +418,13 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _check_parameters(self) -> None:
         check_fractions(self.penalty_units, {"lam": self.lam, "eta": self.eta})
 
-    def _solve(self, samples: NDArray | None) -> None:
+    def _solve(self, samples: SamplesInMemory | None) -> None:
         """Solve the slices, score the features, and select among them."""
         moments = self._moments_in_units()
         orientation, self._deviations = moments.orientation, moments.orientation.deviations
         executor = executor_for(moments, self.scale)
         settings = solver_from(self.solver)
-        solver = settings.resolve(many_samples=moments.widest < moments.count)
+        solver = settings.resolve(many_samples=moments.widest < moments.sample_size)
         scoring = self._scoring(orientation, moments)
         with explained_failure():
             solution = self._solve_slices(executor, solver)
@@ -452,7 +473,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         lam, eta = given_penalties(self.penalty_units, self.lam, self.eta, executor)
         if lam is None or eta is None:
             solution, chosen = choose_penalties(
-                executor, solver, self._moments.count, lam, eta, self.n_jobs, callback
+                executor, solver, self._moments.sample_size, lam, eta, self.n_jobs, callback
             )
             self.choice_ = AutomaticChoice(chosen)
             self.lam_, self.eta_ = chosen.lam, chosen.eta
@@ -477,18 +498,18 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _needs_subsample(self) -> bool:
         return self._keeps_subsample
 
-    def _keep_samples(self, samples: Any) -> None:
+    def _keep_samples(self, samples: Any, weights: SampleWeights | None = None) -> None:
         """Keep nothing: the moments have the samples."""
 
     def _samples_to_learn_from(self) -> EvenSubsample | None:
         return self._moments.subsample
 
-    def _rows_to_look_at(self) -> Any:
+    def _rows_to_look_at(self) -> KeptSamples | None:
         """Return the samples that the selection looks at, if it needs some and they are known."""
         looks = self.selection != "top" or self.n_features_to_select == AUTO
         if not looks or self._moments.subsample is None:
             return None
-        return self._in_units(self._moments.subsample.rows())
+        return self._kept_in_units(self._moments.subsample.kept())
 
     def _scoring(self, orientation: Orientation, data: Moments | GramTensor) -> Scoring:
         return Scoring(

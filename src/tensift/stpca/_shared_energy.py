@@ -13,7 +13,7 @@ __all__ = ["energies_of"]
 _RIDGE = 1e-9  # times the largest variance of a slice; makes singular Gram matrices invertible
 
 
-def energies_of(gram: GramTensor, n_samples: int) -> tuple[float, float]:
+def energies_of(gram: GramTensor, n_samples: float) -> tuple[float, float]:
     """Return the sum of squares of slices, and the part of it that features share.
 
     The shared part of a feature is what a least-squares fit on the other features of its slice

@@ -76,7 +76,7 @@ class SliceExecutor(ABC):
         """
 
     @abstractmethod
-    def energies(self, n_samples: int) -> tuple[float, float]:
+    def energies(self, n_samples: float) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share.
 
         The sum of squares is also the sum of all objectives at ``A = 0``. See
@@ -152,7 +152,7 @@ class LocalExecutor(SliceExecutor):
         """Return the critical eta and an upper bound of the critical lam."""
         return bounds_of_critical(self.gram)
 
-    def energies(self, n_samples: int) -> tuple[float, float]:
+    def energies(self, n_samples: float) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""
         return energies_of(self.gram, n_samples)
 

@@ -76,7 +76,7 @@ class PassExecutor(SliceExecutor):
             [bounds_of_critical(gram) for _, gram in self._moments.grams()], self._factor
         )
 
-    def energies(self, n_samples: int) -> tuple[float, float]:
+    def energies(self, n_samples: float) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""
         found = [energies_of(gram, n_samples) for _, gram in self._moments.grams()]
         energy, shared = (self._factor**2 * sum(part) for part in zip(*found, strict=True))
@@ -155,7 +155,7 @@ class PassExecutor(SliceExecutor):
         lams, etas = np.asarray(lams, dtype=float), np.asarray(etas, dtype=float)
 
         def key() -> str:
-            data = (moments.mean, moments._squares, moments.count, moments.peak, moments.blocks)
+            data = (moments.mean, moments._squares, moments.total, moments.peak, moments.blocks)
             return fingerprint(*data, self._factor, lams, etas, solver, settings)
 
         blank = PathSolution.blank(len(lams), len(etas), self)

@@ -82,7 +82,7 @@ class DaskExecutor(SliceExecutor):
         """Return the critical eta and an upper bound of the critical lam."""
         return largest_of(gather_results(self._on_blocks(bounds_of_critical)), self._factor)
 
-    def energies(self, n_samples: int) -> tuple[float, float]:
+    def energies(self, n_samples: float) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""
         found = gather_results(self._on_blocks(partial(energies_of, n_samples=n_samples)))
         energy, shared = (self._factor**2 * sum(part) for part in zip(*found, strict=True))

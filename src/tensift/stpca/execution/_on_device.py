@@ -70,7 +70,7 @@ class DeviceExecutor(SliceExecutor):
         """Return the critical eta and an upper bound of the critical lam."""
         return bounds_of_critical(self.gram)
 
-    def energies(self, n_samples: int) -> tuple[float, float]:
+    def energies(self, n_samples: float) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""
         return energies_of(self.gram, n_samples)
 
