@@ -198,7 +198,12 @@ SHARED_DEFAULTS = {
     "variant": "intended",
     "verbose": False,
 }
-OWN_DEFAULTS = {("NLGMS", "scale"): "features"}  # its paper scales every feature by itself
+OWN_DEFAULTS = {
+    ("NLGMS", "scale"): "features",  # its paper scales every feature by itself
+    # These rules solve nothing, so only the ratios of features matter to them.
+    ("GeometrySelector", "scale"): None,
+    ("ColumnSubsetSelector", "scale"): None,
+}
 
 
 @family
