@@ -11,10 +11,11 @@ from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_message
 from tensift.moments._lazy import lazy_source
 from tensift.moments._missing import MissingValues, is_missing
-from tensift.moments._moments import Moments, largest_modulus, largest_observed
+from tensift.moments._moments import Moments
 from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation, divided, same_specification
 from tensift.moments._oriented import OrientedEstimator
+from tensift.moments._peaks import largest_modulus, largest_observed
 from tensift.moments._samples import (
     TensorEstimator,
     check_finite,

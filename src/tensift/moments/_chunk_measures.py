@@ -12,9 +12,10 @@ from tensift._utils.pool import Pool
 from tensift._utils.stacks import squared_modulus
 from tensift.algebra import self_correlation
 from tensift.moments._missing import is_missing, refuse_mixed
-from tensift.moments._moments import Moments, along_samples, checked_peak
+from tensift.moments._moments import Moments, along_samples
 from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation
+from tensift.moments._peaks import checked_peak
 from tensift.sources import SampleWeights
 
 __all__ = [

@@ -8,7 +8,8 @@ from tensift._utils.namespace import is_device_array, namespace_of, widest_preci
 from tensift.algebra import floating_on_device
 from tensift.moments._deviations import spread_above_rounding
 from tensift.moments._device_moments import DeviceMoments, row_blocks
-from tensift.moments._moments import Moments, largest_observed
+from tensift.moments._moments import Moments
+from tensift.moments._peaks import largest_observed
 from tensift.moments._tensor import GramTensor
 
 __all__ = ["check_magnitude", "refuse_gradients", "usable_gram", "usable_scale"]

@@ -15,17 +15,11 @@ from tensift._utils.pool import Pool
 from tensift._utils.stacks import adjoint, diagonal_of, squared_modulus
 from tensift.labels import Names
 from tensift.moments._orientation import Orientation
+from tensift.moments._peaks import checked_peak
 from tensift.moments._tensor import GramTensor
-from tensift.sources import EvenSubsample, UnusableSample
+from tensift.sources import EvenSubsample
 
-__all__ = [
-    "Moments",
-    "along_samples",
-    "check_weights",
-    "checked_peak",
-    "largest_modulus",
-    "largest_observed",
-]
+__all__ = ["Moments", "along_samples", "check_weights"]
 
 # Samples (in double precision) are centred in parts that fit into the cache of one core, and
 # multiplied in blocks that fit into the shared cache but have at least 2 q samples.
@@ -35,8 +29,6 @@ _LARGEST_BLOCK = 2**26  # above this, a block has q samples: no more bytes than 
 _FEWEST_ROWS = 8, 32  # least samples in a part, because each part's mean adds a row to the block
 _LARGEST_PART = 2**24
 _TASKS = 8  # divide the slices of a block into at least this many tasks
-_LARGEST = 1e100  # squares of larger values could overflow when summed
-_TOO_LARGE = f"values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
 
 
 class Moments:
@@ -487,51 +479,3 @@ def along_samples(numbers: NDArray, samples: NDArray) -> NDArray:
 def _sums_of_squares(samples: NDArray) -> NDArray[np.float64]:
     sums: NDArray = np.einsum("n...,n...->...", samples.conj(), samples).real
     return sums
-
-
-def checked_peak(samples: NDArray, first: int, *, missing: bool = False) -> float:
-    """Return the largest absolute value; raise `UnusableSample` for NaN, infinity or above 1e100.
-
-    `first` is the index of the first of these samples, for the error. With `missing`, NaN stands
-    for a value that was not observed, and is left out.
-    """
-    peak = largest_observed(samples) if missing else largest_modulus(samples)
-    if peak <= _LARGEST:
-        return peak
-    largest = np.fmax.reduce if missing else np.max  # the latter is NaN if the sample has one
-    sizes = largest(np.abs(samples.reshape(len(samples), -1)), axis=1)
-    row = int(np.argmax(sizes > _LARGEST if missing else ~(sizes <= _LARGEST)))
-    if np.isnan(samples[row]).any() and not missing:
-        what = "NaN"
-    else:
-        what = "infinity" if np.isinf(sizes[row]) else _TOO_LARGE
-    raise UnusableSample(first + row, what)
-
-
-def largest_observed(values: NDArray) -> float:
-    """Return the largest absolute value that is not NaN; 0 if there is none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tensift.moments import largest_observed
-    >>> largest_observed(np.array([-3.0, np.nan, 2.0]))
-    3.0
-    """
-    peak = largest_modulus(values)
-    if not np.isnan(peak):
-        return peak
-    observed = values[~np.isnan(values)]
-    return largest_modulus(observed) if observed.size else 0.0
-
-
-def largest_modulus(values: NDArray) -> float:
-    """Return the largest absolute value, in double precision."""
-    if np.iscomplexobj(values):
-        moduli = np.abs(values)
-        peak = moduli.max()
-        if values.dtype == np.complex64 and np.isfinite(peak):  # single precision rounds roots
-            near = values[moduli >= peak * (1 - 1e-6)]
-            peak = np.abs(near.astype(np.complex128)).max()
-        return float(peak)
-    return max(float(values.max()), -float(values.min()))

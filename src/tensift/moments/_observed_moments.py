@@ -13,9 +13,10 @@ from tensift._utils.namespace import is_device_array
 from tensift._utils.pool import Pool
 from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._missing import MissingValues, is_missing, refuse_mixed
-from tensift.moments._moments import Moments, check_weights, checked_peak
+from tensift.moments._moments import Moments, check_weights
 from tensift.moments._orientation import Orientation
 from tensift.moments._pair_sums import FeatureSums, PairSums, nearest_semidefinite, rarest
+from tensift.moments._peaks import checked_peak
 from tensift.moments._tensor import GramTensor
 
 __all__ = ["ObservedMoments", "empty_moments", "moments_like"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -28,12 +27,10 @@ from tensift.moments._chunk_measures import (
     MomentsOfChunk,
     add_all,
     correlations_of_chunk,
-    energies_of,
-    energies_of_chunk,
 )
 from tensift.moments._conditional_means import filled_for
 from tensift.moments._data_checks import check_magnitude, refuse_gradients
-from tensift.moments._device_moments import DeviceMoments, energies
+from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._from_source import moments_of_source
 from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._in_passes import MomentsInPasses, passes_for
@@ -47,6 +44,7 @@ from tensift.moments._orientation import (
     make_orientation,
     same_specification,
 )
+from tensift.moments._results import ResultsOfMoments
 from tensift.moments._resume import PassCheckpoint
 from tensift.moments._subsample import refuse_weights
 from tensift.sources import (
@@ -60,18 +58,8 @@ from tensift.sources import (
 
 __all__ = ["OrientedEstimator"]
 
-# Attributes that describe the samples; all others that end in "_" are results.
-_OF_SAMPLES = {
-    "feature_shape_",
-    "feature_names_in_",
-    "n_features_in_",
-    "n_samples_seen_",
-    "names_",
-    "orientation_",
-}
 
-
-class OrientedEstimator(SampleOrienter):
+class OrientedEstimator(ResultsOfMoments, SampleOrienter):
     """An estimator that turns samples into frontal slices and learns only from their moments.
 
     `fit` has two steps: compute the moments of the samples (`_take_in`), then the results
@@ -503,52 +491,6 @@ class OrientedEstimator(SampleOrienter):
 
     def _fitted_kind(self) -> Kind | None:
         return kind_of(self._moments.mean)
-
-    # Results
-
-    def _forget_results(self) -> None:
-        for name in list(vars(self)):
-            is_result = name.endswith("_") and name not in _OF_SAMPLES
-            if is_result or name in ("_solution", "_coordinates", "_n_features_out"):
-                del self.__dict__[name]
-
-    def __getattr__(self, name: str) -> Any:
-        own = getattr(type(self), name, None)
-        if isinstance(own, property) and own.fget is not None:
-            own.fget(self)  # raises the error of the property again, which says more
-        if "_moments" in vars(self) and name.endswith("_") and not name.startswith("_"):
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}; after "
-                "partial_fit(..., solve=False), call solve() to compute results"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_moments" in vars(self)
-
-    def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
-        """Return the share of the energy of `X` that operators of the kept slices reconstruct."""
-        orientation, mean = self._moments.orientation, self._moments.mean
-        if self._deviations is not None:
-            orientation = replace(orientation, deviations=self._deviations)
-        source = self._source_of(X, fitted=True)
-        if source is not None:
-            self._check_source(source)
-            measure = partial(
-                energies_of_chunk, orientation=orientation, mean=mean, operators=operators
-            )
-            energy, missed = source.reduce(measure, add_all, title="reconstructing samples")
-        else:
-            samples = self._more_samples(X)
-            if not is_device_array(samples) and is_missing(samples).any():
-                raise ValueError(
-                    "X has missing values, whose energy is unknown; score samples without NaN"
-                )
-            measured = energies if is_device_array(samples) else energies_of
-            energy, missed = measured(orientation, mean, samples, operators)
-        if energy == 0:
-            raise ValueError("X equals the fitted mean everywhere: there is nothing to reconstruct")
-        return float(1 - missed / energy)
 
 
 def _most_columns(n_samples: int | None, weights: SampleWeights | None) -> int | None:

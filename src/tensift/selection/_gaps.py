@@ -12,7 +12,7 @@ from tensift._utils.namespace import is_device_array
 from tensift.moments import conditional_means, is_missing
 from tensift.sources import KeptSamples
 
-__all__ = ["effective_sizes", "fibres_of_flags", "with_observed_deviations", "without_gaps"]
+__all__ = ["effective_sizes", "with_observed_deviations", "without_gaps"]
 
 
 def without_gaps(rows: Any) -> KeptSamples:
@@ -39,16 +39,6 @@ def without_gaps(rows: Any) -> KeptSamples:
     if observed[:, ~never].all():
         return replace(kept, rows=np.where(never, 0, kept.rows))
     return replace(kept, rows=conditional_means(kept.rows, kept.weights), observed=observed)
-
-
-def fibres_of_flags(
-    observed: NDArray[np.bool_], feature_mode: int | None, shape: tuple[int, ...]
-) -> NDArray[np.bool_]:
-    """Return where values ``(n, features, t)`` were observed; parts of complex numbers both."""
-    n_samples, n_features, depth = shape
-    flags = observed if feature_mode is None else np.moveaxis(observed, feature_mode + 1, 1)
-    flags = flags.reshape(n_samples, n_features, -1)
-    return np.repeat(flags, depth // flags.shape[2], axis=2)
 
 
 def effective_sizes(

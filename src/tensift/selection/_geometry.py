@@ -53,8 +53,6 @@ from numpy.typing import ArrayLike, NDArray
 from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import (
     device_of,
-    in_precision,
-    is_complex,
     is_device_array,
     moved_to,
     namespace_of,
@@ -62,16 +60,13 @@ from tensift._utils.namespace import (
     to_numpy,
 )
 from tensift._utils.threads import one_blas_thread
-from tensift.selection._gaps import (
-    effective_sizes,
-    fibres_of_flags,
-    with_observed_deviations,
-)
+from tensift.selection._gaps import effective_sizes, with_observed_deviations
+from tensift.selection._given_samples import fibres_of, fibres_of_flags, with_weights
 from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
 from tensift.selection._quarters import quarters_of
-from tensift.sources import KeptSamples, SampleWeights
+from tensift.sources import KeptSamples
 
 __all__ = ["Geometry", "GeometryOrder", "feature_agreement", "indices_like", "standard_error"]
 
@@ -173,7 +168,7 @@ class Geometry:
             self._look(kept, feature_mode)
 
     def _look(self, kept: KeptSamples, feature_mode: int | None) -> None:
-        raw = _fibres(kept.rows, feature_mode)
+        raw = fibres_of(kept.rows, feature_mode)
         xp = namespace_of(raw)
         self.n_samples, self.n_features, _ = raw.shape
         self.effective_size, self.shares = kept.effective_size, kept.shares
@@ -405,18 +400,6 @@ class GeometryOrder:
         return self.geometry.alignment(indices_like(self.geometry.values, features))
 
 
-def with_weights(
-    samples: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None = None
-) -> KeptSamples:
-    """Return samples with the weights and groups that a user passed."""
-    kept = KeptSamples.of(samples)
-    weights = SampleWeights.of(sample_weight, groups)
-    if weights is None:
-        return kept
-    used = np.flatnonzero(weights.check_length(len(kept)).positive)
-    return KeptSamples(kept.take(used).rows, weights.used.values, weights.used.groups)
-
-
 def _score_weights(scores: Any, geometry: Geometry) -> Any:
     """Return the square roots of the scores of the features that take part."""
     xp = namespace_of(scores)
@@ -425,24 +408,6 @@ def _score_weights(scores: Any, geometry: Geometry) -> Any:
     largest = xp.max(scores)
     scores = xp.where(scores > _LEAST_WEIGHT * largest, scores, _LEAST_WEIGHT * largest)
     return xp.where(largest > 0, xp.sqrt(xp.abs(scores)), xp.ones_like(scores))
-
-
-def _fibres(rows: Any, feature_mode: int | None) -> Any:
-    """Return samples as ``(n, features, values of a feature)``, real and floating."""
-    xp = namespace_of(rows)
-    if is_device_array(rows):
-        rows = in_precision(rows, precision_of(rows))
-    else:
-        rows = np.asarray(rows, complex if np.iscomplexobj(rows) else float)
-    n_samples = rows.shape[0]
-    if is_complex(rows):
-        rows = xp.stack([xp.real(rows), xp.imag(rows)], axis=-1)
-        if feature_mode is None:
-            return xp.reshape(rows, (n_samples, -1, 2))
-    if feature_mode is None:
-        return xp.reshape(rows, (n_samples, -1, 1))
-    moved = xp.moveaxis(rows, feature_mode + 1, 1)
-    return xp.reshape(moved, (n_samples, moved.shape[1], -1))
 
 
 def _look_at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -211,7 +212,8 @@ class GeometrySelector(TensorSelector):
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
         suggested, limits = None, self._limits()
         if self.n_features_to_select == "auto":
-            suggested = count_by_neighbours(kept, mode, geometry, limits)
+            whole = replace(kept, observed=None)  # estimates are taken as they are
+            suggested = count_by_neighbours(whole, mode, geometry, limits)
         count = self._checked_count(geometry.n_features, suggested)
         selected = selection_by(
             lambda: GeometryOrder(geometry), count, suggested, limits, geometry.kept

@@ -51,7 +51,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,7 @@ from tensift._utils.namespace import (
     widened,
 )
 from tensift._utils.stacks import adjoint, squared_modulus
+from tensift.selection._known_gaps import KnownGaps
 from tensift.sources import KeptSamples
 
 __all__ = ["LinearEstimate"]
@@ -153,7 +154,7 @@ class LinearEstimate:
             self._of_known = _with_noise(plain, columns, np.maximum(penalties, least), exact)
         self._learn(rows, columns)
         self._observed = None
-        self._gaps = _Gaps(plain, exact**2 * (self._n_samples - 1) + ridge)
+        self._gaps = KnownGaps(plain, exact**2 * (self._n_samples - 1) + ridge)
 
     def of(self, values: Any, *, return_std: bool = False) -> Any:
         """Estimate all values ``(m, d)`` from the known ones ``(m, s)``.
@@ -300,53 +301,6 @@ class LinearEstimate:
         self.deviation = xp.concat(deviation) * self._unit
         if self._deviations is not None:
             self.deviation = self.deviation * self._deviations
-
-
-class _Doubt(NamedTuple):
-    """Variances that missing known values add, in squared units: of all values, and of theirs."""
-
-    of_all: NDArray[np.float64]
-    of_known: NDArray[np.float64]
-
-
-class _Gaps:
-    """Conditional means of known values that are missing in a new sample, given the others.
-
-    Estimates are linear, so what they make of these means is the conditional mean of all values.
-    """
-
-    def __init__(self, known: _SingularValues, penalties: NDArray[np.float64]) -> None:
-        self._known, self._penalties = known, penalties
-
-    def filled(self, centred: NDArray[Any], weights: Any) -> tuple[NDArray[Any], _Doubt | None]:
-        """Return centred values ``(m, s)`` without NaN; given weights, also the doubt."""
-        known = self._known
-        products = (adjoint(known.right) * known.squares) @ known.right
-        found, gaps = np.where(np.isnan(centred), 0, centred), np.isnan(centred)
-        doubt = None
-        if weights is not None:
-            doubt = _Doubt(np.zeros((len(found), weights.shape[1])), np.zeros(found.shape))
-        patterns, which = np.unique(gaps, axis=0, return_inverse=True)
-        for number, gap in enumerate(patterns):
-            if not gap.any():
-                continue
-            rows, seen = np.flatnonzero(which.ravel() == number), ~gap
-            inner = products[np.ix_(seen, seen)] + np.diag(self._penalties[seen])
-            across = np.linalg.solve(inner, products[np.ix_(seen, gap)])
-            found[np.ix_(rows, gap)] = found[np.ix_(rows, seen)] @ across
-            if doubt is not None:
-                left = products[np.ix_(gap, gap)] - products[np.ix_(gap, seen)] @ across
-                left /= known.n_samples - 1
-                part = np.asarray(weights)[gap]
-                doubt.of_all[rows] = np.maximum(
-                    np.sum(part.conj() * (left.T @ part), axis=0).real, 0
-                )
-                doubt.of_known[np.ix_(rows, gap)] = np.maximum(np.diagonal(left).real, 0)
-        return found, doubt
-
-    def to_numpy(self) -> _Gaps:
-        """Return the same with NumPy arrays."""
-        return _Gaps(self._known.to_numpy(), self._penalties)
 
 
 class _SingularValues:

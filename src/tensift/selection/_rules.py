@@ -125,7 +125,7 @@ def select_features(
     if rule == "geometry" or (suggest and rule == "top"):
         geometry = Geometry(kept, feature_mode)
     if suggest and kept is not None:
-        whole = replace(kept, observed=None)  # halves judge the estimates, too, as they are
+        whole = replace(kept, observed=None)  # estimates are taken as they are
         if geometry is None:
             suggested = count_by_reconstruction(whole, feature_mode, limits)
         else:

@@ -26,7 +26,6 @@ from tensift.moments import (
     OrientedEstimator,
     SamplesInMemory,
     not_kept_message,
-    sample_axes,
     take_in_subsample,
 )
 from tensift.selection import Constraints, TensorSelector, without_gaps
@@ -40,7 +39,7 @@ from tensift.solvers import (
     warn_of_open_slices,
 )
 from tensift.sources import EvenSubsample, KeptSamples, SampleWeights
-from tensift.stpca._auto_orientation import BASES, choose_orientation
+from tensift.stpca._auto_orientation import candidates_of, choose_orientation
 from tensift.stpca._auto_penalties import choose_penalties
 from tensift.stpca._choice import AutomaticChoice
 from tensift.stpca._penalties import AUTO, check_fractions, given_penalties, is_auto
@@ -352,7 +351,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _fit_best_candidate(self, X: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
         weights = SampleWeights.of(sample_weight, groups_of(X, groups))
-        candidates = self._candidates(X)
+        candidates = candidates_of(self, X)
         kept = take_in_subsample(clone(self), X, weights=weights)
         fitted = [
             clone(self)
@@ -361,6 +360,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             for orientation, basis in candidates
         ]
         kept = without_gaps(fitted[0]._kept_in_units(kept).to_numpy())
+        kept = replace(kept, observed=None)  # estimates are taken as they are
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
         mode, names = fitted[0]._mode_of_features(), fitted[0].names_
@@ -375,34 +375,6 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _chooses_orientation(self) -> bool:
         """Whether the orientation or the basis is chosen automatically."""
         return is_auto(self.orientation) or is_auto(self.basis)
-
-    def _candidates(self, X: Any) -> list[tuple[int | str, Any]]:
-        """Return the orientations and bases to choose from."""
-        if isinstance(X, Moments):
-            raise ValueError(
-                "orientation='auto' and basis='auto' need samples, but X is Moments, whose "
-                "orientation and basis are fixed; give both"
-            )
-        source = self._source_of(X)
-        if source is not None and not source.rereadable:
-            raise ValueError(
-                "orientation='auto' and basis='auto' read the samples several times, but X is an "
-                "iterator, which can be read only once; pass something that can be read again, "
-                "such as tensift.sources.Chunks"
-            )
-        if source is None:
-            X = self._unlabelled(X, fitted=False).samples
-            sample_axes(X)  # raise an error for vectors, which have no mode to choose
-        shape = np.shape(X)[1:] if source is None else source.sample_shape
-        if len(shape) == 1 and self.feature_shape is not None:
-            shape = tuple(self.feature_shape)
-        orientations: list[int | str] = [self.orientation]
-        if is_auto(self.orientation):
-            orientations = list(range(len(shape)))
-        bases = [self.basis]
-        if is_auto(self.basis):
-            bases = list(BASES) if len(shape) > 1 else ["identity"]
-        return [(one, other) for one in orientations for other in bases]
 
     def _resolve_orientation(self) -> None:
         if self._chooses_orientation():
