@@ -39,6 +39,7 @@ BENCHMARKS = {
     "asch": "correct channels of ASCH over the paper's grid (minutes; only when named)",
     "versus": "the same selections by other packages, side by side (only when named)",
     "dask_scaling": "one Dask worker against two (minutes, on an idle machine; only when named)",
+    "walks": "four walks from a file to a selection, each in a new environment (only when named)",
 }
 ONLY_WHEN_NAMED = {
     "asch",
@@ -57,6 +58,7 @@ ONLY_WHEN_NAMED = {
     "sparse_pca",
     "stream",
     "versus",
+    "walks",
 }
 
 

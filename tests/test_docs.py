@@ -41,15 +41,28 @@ GALLERY = {  # what the pages say was found
         "columns, as in paper 0.6",
         "rows                 0.69",
         "variance             0.7",
+        "600 samples of shape (8, 8), 10 classes",
+        "$ tensift report pictures/ -k 20",
+        "kept      20 of 64 features",
+        "row=2,column=4",
+        "first     row ",
     ],
     "plot_wearables": ["as they are         4 of 5", "variance            2 of 5: chest"]
-    + ["common scale        5 of 5", "chance              1.4 of 5"],
+    + ["common scale        5 of 5", "chance              1.4 of 5"]
+    + ["wrist acc x\nankle acc x\nankle acc y\nankle acc z\nankle gyro y\n"]
+    + ["$ tensift select motion.npz -k 5", "channel wrist acc x", "report.html"],
     "plot_eeg": [
         "identity  0 of 5: Fp2, Fp1",
         "dct       3 of 5: Fp2, Fp1",
         "variance         2 of 5",
     ],
-    "plot_mne": ["54 explained: 0.86", "possible: 0.90", "intervals cover: 0.9"],
+    "plot_mne": ["54 explained: 0.86", "possible: 0.90", "intervals cover: 0.9"]
+    + [
+        "electrodes: F5, FC3, CP5",
+        "$ tensift select subject-epo.fif",
+        "channel FC3",
+        "report.html",
+    ],
     "plot_hyperspectral": ["cosines, both modes    12 of 12", "pixel by pixel          0 of 12"]
     + ["cosines, strong         0 of 12", "variance                3 of 12, vapour 9"],
     "plot_bands": ["band 803.4 nm", "STPCA, reconstruct                 9", "(mean of 5)"]
@@ -63,6 +76,7 @@ GALLERY = {  # what the pages say was found
     + ["9 buoys under constraints:  0.153", "90 % intervals cover:        0.8"],
 }
 NEEDS = {"plot_sensors": "pysensors", "plot_mne": "mne", "mne": "mne"}
+NEEDS |= {"plot_images": "PIL", "plot_wearables": "pandas"}
 SLOW = {"plot_hyperspectral", "plot_radar", "plot_bands"}
 
 
@@ -182,6 +196,19 @@ def test_pictures_are_drawn_and_shown():
 
 def test_the_gallery_is_complete():
     assert {path.stem for path in (DOCS / "gallery").glob("plot_*.py")} == set(GALLERY)
+
+
+@pytest.mark.parametrize("name", ["plot_mne", "plot_bands", "plot_wearables", "plot_images"])
+def test_walks_are_short(name):
+    """Five statements, then one command, in the order that benchmarks/walks.py relies on."""
+    page = (DOCS / "gallery" / f"{name}.py").read_text()
+    _, walk, command, *_ = page.split("\n# %%\n")
+    assert "write_report(" in walk
+    assert len(ast.parse(walk).body) <= 5
+    (line,) = re.findall(r'^command = "(.*)"$', command, flags=re.MULTILINE)
+    arguments = shlex.split(line)
+    parsed = _make_parser(arguments).parse_args(arguments)
+    assert arguments[0] == "report" or parsed.report
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 import scipy.io
 
 from tensift import GeometrySelector, STPCASelector, collect_moments
-from tensift.datasets import TensorDataset, read_tensor
+from tensift.datasets import TensorDataset, from_long_frame, read_tensor
 from tensift.rivals import VarianceSelector
 from tensift.sources import Chunks
 
@@ -180,6 +180,27 @@ def lazy_polars_frame(folder):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(TABLE, schema=COLUMNS).lazy()
     return lambda: GeometrySelector(1).fit(frame), "pass X.collect()"
+
+
+def long_pandas_frame():
+    pandas = pytest.importorskip("pandas")
+    trial, channel, time = (place.ravel() for place in np.indices(SERIES.shape))
+    columns = {"trial": trial, "channel": np.array(CHANNELS)[channel], "time": TIMES[time]}
+    return pandas.DataFrame({**columns, "value": SERIES.ravel()})
+
+
+@row("long frame")
+def long_frame(folder):
+    frame = long_pandas_frame()
+    dims = ["channel", "time"]
+    return channels(from_long_frame(frame, sample="trial", dims=dims, value="value"))
+
+
+@wrong("long frame")
+def long_frame_with_a_row_missing(folder):
+    frame = long_pandas_frame().drop(index=5)
+    options = {"sample": "trial", "dims": ["channel", "time"], "value": "value"}
+    return lambda: from_long_frame(frame, **options), "has trial=0, channel=Fz, time=0.5 nowhere"
 
 
 # xarray

@@ -241,6 +241,8 @@ def test_wrong_columns(arguments, error, message, library):
 def test_what_is_no_frame_and_names_that_occur_twice():
     with pytest.raises(TypeError, match=r"^frame must be a DataFrame of pandas or polars; got"):
         from_frame(VALUES)
+    with pytest.raises(TypeError, match=r"got a str; read the file first, such as with pandas"):
+        from_frame("table.csv")
     twice = pd.DataFrame(VALUES, columns=list("abbcd"))
     with pytest.raises(ValueError, match="names 'b', but 2 columns have that name"):
         from_frame(twice, columns=["b"])

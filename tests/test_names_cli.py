@@ -45,6 +45,17 @@ def test_elements_have_channels_and_seconds(here):
     assert [row["index"] for row in plain] == [row["index"] for row in rows]
 
 
+@pytest.mark.parametrize(("mode", "name"), [("channel", "channel {}"), (None, "channel {}, time ")])
+def test_reports_say_the_first_features_by_name(here, capsys, mode, name):
+    options = [] if mode is None else ["--feature-mode", mode]
+    assert main(["report", "eeg.npz", "-k", "2", "--no-alternatives", *options]) == 0
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("first ")]
+    order = STPCASelector(2, feature_mode=None if mode is None else 0).fit(VALUES).order_[:2]
+    said = line.removeprefix("first").strip().split("; ")
+    for one, flat in zip(said, order, strict=True):
+        assert one.startswith(name.format(CHANNELS[flat // 12 if mode is None else flat]))
+
+
 def test_modes_by_name_and_by_number(here, capsys):
     options = ["-k", "2", "--no-figure", "--stability", "2"]
     by_name = ["--feature-mode", "channel", "--orientation", "time"]

@@ -202,6 +202,12 @@ class TestColumns:
             "--drop", "--columns", "--labels",
         )  # fmt: skip
 
+    def test_a_long_table_is_told_apart(self, path):
+        path.write_text("trial,channel,time,Value\n1,Fz,0,0.5\n1,Cz,0,0.25\n")
+        refused(
+            lambda: read_tensor(path), "column 'channel' holds text", "from_long_frame", "--drop"
+        )
+
     @pytest.mark.parametrize(
         "options",
         [

@@ -492,7 +492,9 @@ def test_a_path_is_that_of_numpy(there, solver, tmp_path):
     found = stpca_path(there(X), **grid, score_by="energy")
     assert repr(found) == repr(expected)
     kind = kind_of(there(X))
-    for name, value in vars(found).items():
+    arrays = dict(vars(found))
+    assert arrays.pop("names") is None
+    for name, value in arrays.items():
         assert kind_of(value) == kind, name
         wanted = getattr(expected, name)
         assert tuple(value.shape) == wanted.shape, name

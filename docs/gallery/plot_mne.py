@@ -10,12 +10,18 @@ First we simulate 80 epochs of one second, without a download: six sources in th
 which reaches the electrodes around it, and noise. Two electrodes have lost contact.
 """
 
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import mne
 import numpy as np
 
 from tensift import GeometrySelector
 from tensift.plotting import TopographyDisplay
+from tensift.report import write_report
 
 mne.set_log_level("WARNING")
 rng = np.random.default_rng(0)
@@ -32,11 +38,37 @@ volts = 1e-5 * (reach @ sources + 0.15 * rng.normal(size=(80, 64, 128)))
 events = np.column_stack([128 * np.arange(80), np.zeros(80, int), 1 + np.arange(80) % 2])
 epochs = mne.EpochsArray(volts, info, events, event_id={"eyes open": 1, "eyes closed": 2})
 epochs.info["bads"] = ["T8", "PO4"]
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
+epochs[:60].save(folder / "subject-epo.fif")
 
 # %%
-# Now the selection, in five lines. With ``feature_mode="channel"`` the channels are the features.
+# From the file to electrodes
+# ---------------------------
+#
+# The file has the first 60 epochs. With ``feature_mode="channel"`` the channels are the features.
 
-selector = GeometrySelector(8, feature_mode="channel").fit(epochs[:60])
+recorded = mne.read_epochs(folder / "subject-epo.fif")
+selector = GeometrySelector(8, feature_mode="channel").fit(recorded)
+write_report(folder / "report.html", selector, recorded)
+print("electrodes:", ", ".join(selector.get_feature_names_out()))
+
+# %%
+# The same as a command, for a file of your own:
+
+command = "select subject-epo.fif --method geometry --feature-mode channel -k 8 --report"
+run = [sys.executable, "-m", "tensift.cli", *command.split()]
+done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
+print(f"$ tensift {command}")
+print(done.stdout.split("time ")[0])
+temporary.cleanup()
+
+# %%
+# How good is the small cap?
+# --------------------------
+#
+# The selector takes all epochs, and returns epochs.
+
 small_cap = selector.transform(epochs)
 whole, deviation = selector.reconstruct(small_cap, return_std=True)
 TopographyDisplay.from_selector(selector)
@@ -47,7 +79,6 @@ plt.show()
 # and of all good ones, estimated from the eight. The last 20 epochs were not used to select or to
 # learn, so they say how good the estimates are.
 
-print("electrodes:", ", ".join(selector.get_feature_names_out()))
 print("places:", selector.picks_)
 left_out = [name for name in whole.ch_names if name not in small_cap.ch_names]
 truth = epochs[60:].get_data(picks=left_out)
@@ -66,9 +97,3 @@ print(f"90 % intervals cover: {inside.mean():.2f}")
 # that all have are found by name, and each person is scaled by itself. With several types of
 # channels, such as magnetometers, gradiometers and electrodes, each type is divided by its spread,
 # so that units do not decide. Results have the units of the recording.
-#
-# The same from the command line, with a report for the browser:
-#
-# .. code-block:: console
-#
-#    $ tensift select subject-epo.fif --method geometry --feature-mode channel -k 8 --report

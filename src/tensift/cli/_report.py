@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tensift._utils.units import format_bytes
 from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments, format_shape
@@ -14,6 +16,7 @@ from tensift.cli._constraints import CONSTRAINTS_EPILOG, add_constraint_argument
 from tensift.cli._input import (
     add_input_arguments,
     describe_weighing,
+    feature_names_of,
     inputs_of,
     read_input,
 )
@@ -27,8 +30,12 @@ from tensift.cli._method import (
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
 from tensift.cli._stability import add_stability_argument, resampled, say_stability
+from tensift.labels import Names
+from tensift.selection import TensorSelector
 
 __all__ = ["add_parser", "run"]
+
+_TOP = 5  # features that are named
 
 _DESCRIPTION = """\
 Select features and write the result as one interactive HTML file that you can share.
@@ -103,6 +110,15 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     say_constraints(console, selector)
     kept = int(selector.get_support().sum())
     console.say(f"kept      {kept} of {selector.scores_.size} features")
+    console.say(f"first     {_first_in_words(selector, feature_names_of(arguments, dataset))}")
     say_stability(console, found)
     console.say(f"written   {path}, {format_bytes(len(page.encode()))}; open it in a browser")
     console.say(f"time      {time.perf_counter() - started:.2f} s")
+
+
+def _first_in_words(selector: TensorSelector, names: Names) -> str:
+    """Name the features that were selected first."""
+    kept = int(selector.get_support().sum())
+    first = selector.order_[: min(_TOP, kept)]
+    places = np.transpose(np.unravel_index(first, selector.scores_.shape)).tolist()
+    return "; ".join(names.describe(place) for place in places)

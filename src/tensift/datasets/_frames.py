@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -175,8 +176,10 @@ def from_long_frame(
 
 def _names_of_columns(frame: Any) -> list[Any]:
     if not is_frame(frame):
+        is_path = isinstance(frame, str | PathLike)
         raise TypeError(
             f"frame must be a DataFrame of pandas or polars; got a {type(frame).__name__}"
+            + ("; read the file first, such as with pandas.read_csv" if is_path else "")
         )
     return list(frame.columns)
 

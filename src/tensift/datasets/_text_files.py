@@ -283,10 +283,17 @@ def _what_is_wrong(layout: _Layout, columns: list[int]) -> str | None:
     if re.fullmatch(r"[-+]?\d+,\d+", cell):
         return f"not a table of numbers: {cell!r} in line {line} has a decimal comma; use points"
     words = "column {} holds" if len(of_text) == 1 else "columns {} hold"
+    what = f"not a table of numbers: {words.format(shown)} text ({cell!r} in line {line}); "
+    if layout.has_header and {"value", "values"} & {
+        title.strip().lower() for title in layout.first
+    }:
+        return (
+            f"{what}if it has one line per value, read it as a data frame and pass that to "
+            "tensift.datasets.from_long_frame; otherwise leave out such columns with drop= (--drop)"
+        )
     return (
-        f"not a table of numbers: {words.format(shown)} text ({cell!r} in line {line}); leave out "
-        "such columns with drop= (--drop), name those to read with columns= (--columns), or set "
-        "one aside with labels= (--labels)"
+        f"{what}leave out such columns with drop= (--drop), name those to read with columns= "
+        "(--columns), or set one aside with labels= (--labels)"
     )
 
 

@@ -24,8 +24,9 @@ def check_data(X: ArrayLike, *, allow_nan: bool = False, can_allow: bool = False
     With `allow_nan` it may have NaN. With `can_allow`, the error about NaN says that there is a
     parameter that allows it.
     """
-    refuse_device_array(X, "this function")
-    data = as_array(in_memory(unlabelled(X).in_one_unit().samples))
+    found = unlabelled(X).in_one_unit()
+    refuse_device_array(found.samples, "this function")
+    data = as_array(in_memory(found.samples))
     if data.dtype.kind not in "biufc":
         raise ValueError(f"X must contain numbers; got an array of dtype {data.dtype}")
     if data.ndim < 2 or data.size == 0:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import (
     is_complex,
     is_device_array,
@@ -57,6 +58,7 @@ class KeptSamples:
         """Return samples as such: an array has neither weights nor groups."""
         if isinstance(rows, KeptSamples):
             return rows
+        refuse_masked(rows, "samples")
         return cls(rows if is_device_array(rows) else np.asarray(rows))
 
     def __len__(self) -> int:
