@@ -230,3 +230,14 @@ def test_resamples_and_comparisons_take_both():
         groups=groups,
     )
     assert any("values are missing" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_dask_keeps_the_same_samples(weighted):
+    """A sample without any value is read, too, so those after it keep their places."""
+    X, weights, _ = make()
+    given = {"missing": "allow"} | ({"sample_weight": weights} if weighted else {})
+    array = pytest.importorskip("dask.array").from_array(X, chunks=(25, *SHAPE))
+    found, wanted = (collect_moments(one, **given).subsample for one in (array, X))
+    assert found.count == wanted.count
+    np.testing.assert_array_equal(found.rows(), wanted.rows())

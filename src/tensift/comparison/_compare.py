@@ -173,7 +173,7 @@ def compare_selectors(
     if weights is not None:
         data, weights, labels = _those_that_count(data, weights, labels)
     lacks = None
-    if is_missing(data).any():
+    if missing == "allow" and is_missing(data).any():
         lacks = MissingValues.in_rows(data)
         lacks.check()
         data = conditional_means(data, None if weights is None else weights.values)
