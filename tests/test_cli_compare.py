@@ -90,6 +90,7 @@ def test_settings_say_what_was_done(here):
     assert settings["labelled"] is False
     assert settings["parameters"] == {
         "selectors": ["stpca"],
+        "missing": "raise",
         "n_features_to_select": 0.2,
         "n_clusters": None,
         "n_neighbors": 5,

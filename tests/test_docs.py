@@ -31,6 +31,7 @@ EXECUTED = [
     "stability",
     "reconstruct",
     "mne",
+    "missing",
 ]
 EXECUTED += [f"concepts/{page.stem}" for page in DOCS.glob("concepts/*.md") if page.stem != "index"]
 EXECUTED.sort()

@@ -193,7 +193,9 @@ def test_numpy_through_the_code_of_devices(monkeypatch, solver):
         4, selection="top", basis="dft", score_by="energy", solver=solver, **PENALTIES
     )
     expected = clone(selector).fit(X)
-    monkeypatch.setattr("tensift.moments._oriented.empty_moments", lambda o, _: DeviceMoments(o))
+    monkeypatch.setattr(
+        "tensift.moments._oriented.empty_moments", lambda o, _, missing: DeviceMoments(o)
+    )
     found = selector.fit(X)
     assert isinstance(found._moments, DeviceMoments)
     np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-4)

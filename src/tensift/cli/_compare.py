@@ -121,6 +121,11 @@ def _add_method_arguments(group: Any) -> None:
         )
     add_option(group, compare_selectors, "random_state", "--seed", type=int, metavar="N")
     add_option(group, compare_selectors, "fit_limit", type=non_negative, metavar="SECONDS")
+    add_option(
+        group, compare_selectors, "missing", choices=("raise", "allow"),
+        help="what NaN means: raise refuses it; allow takes it for a value that was not observed, "
+        "and gives all methods estimates in its place (default: raise)",
+    )  # fmt: skip
     add_option(group, compare_selectors, "n_jobs", "--jobs", type=jobs, metavar="N")
 
 
@@ -185,7 +190,7 @@ def _settings(
     """Everything needed to repeat the comparison, and to check that it is the same."""
     wanted = (
         "selectors", "n_features_to_select", "n_clusters", "n_neighbors", "n_resamples", "n_seeds",
-        "n_repeats", "random_state", "fit_limit",
+        "n_repeats", "random_state", "fit_limit", "missing",
     )  # fmt: skip
     parameters = {name: getattr(arguments, name) for name in wanted}
     parameters["feature_mode"] = feature_mode_of(arguments, dataset)

@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from tensift.cli._input import (
     add_input_arguments,
     describe_weighing,
     in_chunks,
+    inputs_of,
     names_of,
     read_arguments,
     read_input,
 )
+from tensift.cli._missing import MissingCounts, check_figure_name, write_missing_figure
 from tensift.datasets import (
     TensorDataset,
     choose_tensor,
@@ -64,6 +67,7 @@ examples:
   tensift info archive.npz --variable eeg --groups subject
   tensift info sst.nc --sample-axis time    NetCDF and Zarr name their axes
   tensift info scene.zarr --variable reflectance --sample-axis y,x
+  tensift info sea.npy --figure missing.png     draw where values are missing
 """
 
 
@@ -73,8 +77,8 @@ class _Values:
 
     smallest: float
     largest: float
-    n_nan: int
     n_infinite: int
+    missing: MissingCounts
 
 
 def add_parser(commands: Any) -> None:
@@ -88,11 +92,17 @@ def add_parser(commands: Any) -> None:
     )
     parser.set_defaults(run=run)
     add_input_arguments(parser)
+    parser.add_argument(
+        "--figure", type=Path, metavar="FILE",
+        help="draw where values are missing: .png, .svg or .pdf",
+    )  # fmt: skip
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier picture")
     add_console_arguments(parser, quiet="show no progress and no warnings")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Run the command."""
+    check_figure_name(arguments.figure)
     dataset = read_input(arguments)
     values = _look_at_values(dataset.data, console)
     names = names_of(dataset)
@@ -108,7 +118,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         show(f"samples   {_describe_samples(dataset, dataset.sample_shape)}")
     of = "moduli" if np.iscomplexobj(dataset.data) else "values"
     show(f"{of:<9} {values.smallest:.6g} to {values.largest:.6g}")
-    show(f"missing   {values.n_nan} NaN, {values.n_infinite} infinite")
+    n_nan = values.missing.total
+    share = f" ({100 * n_nan / dataset.data.size:.3g} % NaN)" if n_nan else ""
+    show(f"missing   {n_nan} NaN, {values.n_infinite} infinite{share}")
+    values.missing.say(names)
     show(f"labels    {_describe_labels(dataset)}")
     for word, described in describe_weighing(dataset).items():
         show(f"{word:<9} {described}")
@@ -130,12 +143,22 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     show()
     _print_orientations(dataset, names)
     show()
-    if values.n_nan or values.n_infinite:
-        show("Fill or remove the NaN and infinite values first: select refuses them.")
+    if values.n_infinite:
+        show("Fill or remove the infinite values first: select refuses them.")
+    if n_nan:
+        show("select refuses NaN; --missing allow takes it for values that were not observed.")
     open_axes = stored_shape if arguments.sample_axis is None else None
     for guess in guess_meanings(dataset, open_axes):
         show(f"{'meaning' if guess.known else 'guess':<9} {guess.meaning}")
-        show(f"try       {suggest_command(arguments, guess)}")
+        show(f"try       {suggest_command(arguments, guess)}{' --missing allow' * (n_nan > 0)}")
+    if arguments.figure is not None:
+        write_missing_figure(
+            arguments.figure,
+            values.missing,
+            names,
+            inputs_of(arguments),
+            overwrite=arguments.overwrite,
+        )
 
 
 def _besides(arguments: argparse.Namespace) -> set[str]:
@@ -153,10 +176,11 @@ def _describe_samples(dataset: TensorDataset, shape: tuple[int, ...]) -> str:
 
 def _look_at_values(data: np.ndarray, console: Console) -> _Values:
     """Read the data once, in chunks, so that a file may be larger than memory."""
-    smallest, largest, n_nan, n_infinite = math.inf, -math.inf, 0, 0
+    smallest, largest, n_infinite = math.inf, -math.inf, 0
+    missing = MissingCounts(data.shape[1:])
     for part in in_chunks(data, console):
         chunk = np.abs(part) if np.iscomplexobj(part) else np.asarray(part)
-        n_nan += int(np.count_nonzero(np.isnan(chunk)))
+        missing.add(np.isnan(chunk))
         n_infinite += int(np.count_nonzero(np.isinf(chunk)))
         finite = chunk[np.isfinite(chunk)]
         if finite.size:
@@ -164,7 +188,7 @@ def _look_at_values(data: np.ndarray, console: Console) -> _Values:
             largest = max(largest, float(finite.max()))
     if smallest > largest:
         smallest = largest = math.nan
-    return _Values(smallest, largest, n_nan, n_infinite)
+    return _Values(smallest, largest, n_infinite, missing)
 
 
 def _describe_labels(dataset: TensorDataset) -> str:

@@ -40,6 +40,7 @@ __all__ = [
     "fit_selector",
     "make_selector",
     "say_constraints",
+    "say_missing",
 ]
 
 _COLLAPSED = 1e-6  # if no score is larger, the penalties have driven all scores to zero
@@ -86,6 +87,11 @@ def add_method_arguments(group: Any) -> None:
     add_feature_mode(group)
     add_option(group, kind, "score_by")
     add_option(group, kind, "scale", choices=("max", "feature", "none"))
+    add_option(
+        group, kind, "missing",
+        help="what NaN means: raise refuses it, allow takes it for a value that was not observed "
+        "(default: raise)",
+    )  # fmt: skip
     add_option(group, kind, "random_state", "--seed", type=int, metavar="N")
     add_option(group, kind, "n_jobs", "--jobs", type=jobs, metavar="N")
     group.add_argument(
@@ -206,14 +212,19 @@ def fit_selector(
             fit(dataset, **weighing)
         else:
             given = selector.get_params()
-            names = ("orientation", "basis", "random_state", "n_jobs", "verbose")
+            names = ("orientation", "basis", "missing", "random_state", "n_jobs", "verbose")
             options = {name: given[name] for name in names}
             options |= weighing
             moments: Any = collect_moments(dataset, checkpoint=checkpoint, **options)
             selector.fit(moments)
     except ValueError as error:
         reason = str(error).splitlines()[0]
-        if "NaN" in reason or "infinity" in reason:
+        if reason.startswith("Input X contains NaN"):
+            reason = (
+                f"{reason.partition(';')[0].rstrip('.')}. Pass --missing allow if NaN stands for "
+                "values that were not observed; tensift info says where they are"
+            )
+        elif "infinity" in reason:
             reason = (
                 f"{reason.rstrip('.')}. Fill or remove such values first; tensift info counts them"
             )
@@ -232,3 +243,10 @@ def say_constraints(console: Console, selector: TensorSelector) -> None:
     held = held_constraints(selector)
     if held is not None and held.words:
         console.say(f"limits    {'; '.join(held.words)}")
+
+
+def say_missing(console: Console, selector: TensorSelector) -> None:
+    """Print what was missing, in one line; nothing if nothing was."""
+    missing = getattr(selector, "missing_", None)
+    if missing is not None and missing.share:
+        console.say(f"missing   {missing}")

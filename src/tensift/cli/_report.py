@@ -20,7 +20,13 @@ from tensift.cli._input import (
     inputs_of,
     read_input,
 )
-from tensift.cli._method import add_method_arguments, fit_selector, make_selector, say_constraints
+from tensift.cli._method import (
+    add_method_arguments,
+    fit_selector,
+    make_selector,
+    say_constraints,
+    say_missing,
+)
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
 from tensift.cli._stability import add_stability_argument, resampled, say_stability
@@ -100,6 +106,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         console.say(f"{word:<9} {described}")
     if selector.n_features_to_select == "auto":
         console.say(f"chosen    {selector.suggested_count_.reason}")
+    say_missing(console, selector)
     say_constraints(console, selector)
     kept = int(selector.get_support().sum())
     console.say(f"kept      {kept} of {selector.scores_.size} features")

@@ -29,6 +29,7 @@ from tensift.cli._method import (
     fit_selector,
     make_selector,
     say_constraints,
+    say_missing,
 )
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
@@ -223,6 +224,7 @@ def _summarise(
             console.say(f"chosen    {reason}")
     if selector.n_features_to_select == "auto":
         console.say(f"chosen    {selector.suggested_count_.reason}")
+    say_missing(console, selector)
     say_constraints(console, selector)
     kept = int(selector.get_support().sum())
     kind = "elements" if selector.feature_mode is None else names.name(0) + " indices"

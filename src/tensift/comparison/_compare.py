@@ -22,6 +22,7 @@ from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
 from tensift.labels import SampleDims, groups_of, unlabelled
 from tensift.metrics import check_samples, count_features, encode_labels
+from tensift.moments import MissingValues, conditional_means, is_missing
 from tensift.selection import (
     Constraints,
     TensorSelector,
@@ -52,6 +53,7 @@ def compare_selectors(
     random_state: int = 0,
     n_jobs: int = 1,
     fit_limit: float | None = None,
+    missing: str = "raise",
     store: str | os.PathLike[str] | None = None,
     verbose: bool = False,
     **settings: Any,
@@ -111,6 +113,11 @@ def compare_selectors(
         each.
     fit_limit : float, optional
         Stop a fit after this many seconds of processor time. Needs a POSIX system.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed. All methods then
+        see, and are judged on, samples with estimates in their place
+        (`tensift.moments.conditional_means`), since most of them cannot do without. Elements that
+        were never observed are constant.
     store : path, optional
         A file in which every fit is saved when it is done. A run that was stopped continues
         there, and a finished run is not computed again. A file that is not such a store is
@@ -156,13 +163,20 @@ def compare_selectors(
     # Imported here, so that importing compare_selectors does not load the rivals.
     from tensift.rivals import VarianceSelector
 
+    if missing not in ("raise", "allow"):
+        raise ValueError(f"missing must be 'raise' or 'allow'; got {missing!r}")
     labelled = unlabelled(X, sample_dim).in_one_unit()
-    data, mode = check_samples(labelled, feature_mode)
+    data, mode = check_samples(labelled, feature_mode, missing=missing)
     if len(data) < 4:
         raise ValueError(f"X has {len(data)} sample(s); half-samples need at least 4")
     weights = SampleWeights.of(sample_weight, groups_of(X, groups))
     if weights is not None:
         data, weights, labels = _those_that_count(data, weights, labels)
+    lacks = None
+    if missing == "allow" and is_missing(data).any():
+        lacks = MissingValues.in_rows(data)
+        lacks.check()
+        data = conditional_means(data, None if weights is None else weights.values)
     n_features = count_features(data.shape[1:], mode)
     wanted = _check_count(n_features_to_select, n_features)
     if constraints is not None and not isinstance(constraints, Constraints):
@@ -190,6 +204,8 @@ def compare_selectors(
         methods, CellStore(None if store is None else Path(store)), n_jobs=n_jobs, verbose=verbose
     )
     notes = [] if n_clusters is not None else _own_numbers_of_clusters(methods)
+    if lacks is not None:
+        notes.append(f"{lacks}; all methods see estimates in their place.")
     notes += _on_constraints(constraints, first, methods) + _on_weights(weights, methods)
     held = held_constraints(first)
     costs = None if held is None else held.costs

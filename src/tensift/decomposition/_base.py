@@ -16,12 +16,14 @@ from tensift._utils.namespace import refuse_device_array
 from tensift._utils.sklearn_compat import output_is_frame
 from tensift._utils.stacks import adjoint, squared_modulus
 from tensift.decomposition._coordinates import Coordinates
+from tensift.decomposition._gaps import GapFiller
 from tensift.labels import labelled_dataset, unlabelled
 from tensift.moments import (
     Moments,
     OrientedEstimator,
     check_finite,
     checked_chunk,
+    is_missing,
     lazy_source,
     usable_scale,
 )
@@ -90,7 +92,10 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         """Return the coordinates of samples as an array."""
         source = lazy_source(self, X)
         if source is None:
-            return self._encode(self._more_samples(X))
+            samples = self._more_samples(X)
+            if is_missing(samples).any():
+                samples = self._gap_filler().filled(samples)
+            return self._encode(samples)
         self._check_source(source)
         return source.map(
             partial(
@@ -98,7 +103,18 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
                 coordinates=self._coordinates,
                 mean=self.mean_,
                 units=self._coordinate_scale(),
+                gaps=self._gap_filler() if self._allows_missing else None,
             )
+        )
+
+    def _gap_filler(self) -> GapFiller:
+        components = self._coordinates.decode(np.eye(self.n_components_))
+        total = float(np.sum(self._moments.spread() ** 2))
+        return GapFiller(
+            components.reshape(self.n_components_, -1),
+            self.explained_variance_,
+            total,
+            self.mean_,
         )
 
     def inverse_transform(self, X: ArrayLike) -> NDArray:
@@ -211,10 +227,15 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
 
 
 def encoded_chunk(
-    chunk: NDArray, coordinates: Coordinates, mean: NDArray, units: NDArray | float
+    chunk: NDArray,
+    coordinates: Coordinates,
+    mean: NDArray,
+    units: NDArray | float,
+    gaps: GapFiller | None,
 ) -> NDArray:
     """Check a chunk of samples; return their coordinates."""
-    return _encoded(checked_chunk(chunk, mean.shape), coordinates, mean, units)
+    samples = checked_chunk(chunk, mean.shape, missing=gaps is not None)
+    return _encoded(samples if gaps is None else gaps.filled(samples), coordinates, mean, units)
 
 
 def _encoded(

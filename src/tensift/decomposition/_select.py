@@ -95,6 +95,11 @@ class SelectFromDecomposition(TensorSelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
+    @property
+    def _allows_missing(self) -> bool:
+        """Whether the decomposition takes NaN for a value that was not observed."""
+        return getattr(self.estimator, "missing", "raise") == "allow"
+
     @fit_context_of_meta_estimator
     def fit(
         self,
@@ -108,7 +113,8 @@ class SelectFromDecomposition(TensorSelector):
         Parameters
         ----------
         X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity. Tensors may be complex.
+            Samples, without infinity, and without NaN unless the decomposition has
+            ``missing="allow"``. Tensors may be complex.
         y : None
             Ignored.
         sample_weight, groups : array-like of shape (n,), optional
@@ -125,6 +131,7 @@ class SelectFromDecomposition(TensorSelector):
         weights = SampleWeights.of(sample_weight, groups_of(X, groups))
         samples = self._validate_samples(X, reset=True, weights=weights)
         used = None if weights is None else weights.used
+        self._note_missing(samples)
         estimator = SparseTensorPCA() if self.estimator is None else clone(self.estimator)
         shape = estimator.feature_shape
         if shape is not None and tuple(shape) != self.feature_shape_:

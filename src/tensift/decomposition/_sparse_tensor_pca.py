@@ -60,7 +60,7 @@ class SparseTensorPCA(TensorDecomposition):
         "relative": `lam` is a fraction of the value above which every encoder is zero, and `ridge`
         a fraction of the largest eigenvalue of the Gram matrices. "absolute": both are used as they
         are.
-    orientation, basis, feature_shape, sample_dim
+    orientation, basis, feature_shape, sample_dim, missing
         As in `TensorPCA`.
     n_init : int, default=1
         The number of starts. The problem is not convex, so the best result is kept, for every
@@ -136,6 +136,7 @@ class SparseTensorPCA(TensorDecomposition):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorDecomposition._parameter_constraints,
+        **TensorDecomposition._may_be_missing,
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "lam": [Interval(Real, 0, None, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="left")],
@@ -167,6 +168,7 @@ class SparseTensorPCA(TensorDecomposition):
         max_iter: int = 1000,
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        missing: str = "raise",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = False,
@@ -183,6 +185,7 @@ class SparseTensorPCA(TensorDecomposition):
         self.max_iter = max_iter
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -59,6 +59,9 @@ class TensorPCA(TensorDecomposition):
         The shape of one sample, for 2-D input. None: 2-D input has one feature mode.
     sample_dim : hashable, list of these or None, default=None
         The dimension of a DataArray that counts samples, or several. None: the first.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed (see
+        `STPCASelector`).
     random_state : int, RandomState or None, default=None
         The seed of the "random" basis.
 
@@ -121,6 +124,7 @@ class TensorPCA(TensorDecomposition):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorDecomposition._parameter_constraints,
+        **TensorDecomposition._may_be_missing,
         "n_components": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -140,6 +144,7 @@ class TensorPCA(TensorDecomposition):
         whiten: bool = False,
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        missing: str = "raise",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
@@ -149,6 +154,7 @@ class TensorPCA(TensorDecomposition):
         self.whiten = whiten
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.random_state = random_state
 
     def _solve(self, samples: SamplesInMemory | None) -> None:

@@ -18,8 +18,12 @@ __all__ = ["ClassMeans", "as_real_rows", "check_data", "encode_labels"]
 _BLOCK_SIZE = 2**22
 
 
-def check_data(X: ArrayLike) -> np.ndarray:
-    """Return the data as an array of finite numbers, samples first; names are taken off."""
+def check_data(X: ArrayLike, *, allow_nan: bool = False, can_allow: bool = False) -> np.ndarray:
+    """Return the data as an array of finite numbers, samples first; names are taken off.
+
+    With `allow_nan` it may have NaN. With `can_allow`, the error about NaN says that there is a
+    parameter that allows it.
+    """
     found = unlabelled(X).in_one_unit()
     refuse_device_array(found.samples, "this function")
     data = as_array(in_memory(found.samples))
@@ -28,8 +32,10 @@ def check_data(X: ArrayLike) -> np.ndarray:
     if data.ndim < 2 or data.size == 0:
         raise ValueError(f"X must have shape (n, d_1, ..., d_m) without zeros; got {data.shape}")
     for block in _blocks(data):
-        if not np.isfinite(block).all():
-            raise ValueError("X contains NaN or infinity; fill or drop those values first")
+        usable = ~np.isinf(block) if allow_nan else np.isfinite(block)
+        if not usable.all():
+            hint = ", or pass missing='allow'" if can_allow and np.isnan(block).any() else ""
+            raise ValueError(f"X contains NaN or infinity; fill or drop those values first{hint}")
     return data
 
 

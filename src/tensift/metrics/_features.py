@@ -21,10 +21,15 @@ __all__ = [
 ]
 
 
-def check_samples(X: ArrayLike, feature_mode: int | str | None) -> tuple[np.ndarray, int | None]:
-    """Return the data as an array of finite numbers, and the feature mode as an index from 0."""
+def check_samples(
+    X: ArrayLike, feature_mode: int | str | None, *, missing: str | None = None
+) -> tuple[np.ndarray, int | None]:
+    """Return the data as an array of finite numbers, and the feature mode as an index from 0.
+
+    With `missing`, the caller has this parameter; "allow" allows NaN.
+    """
     found = unlabelled(X)
-    data = check_data(found)
+    data = check_data(found, allow_nan=missing == "allow", can_allow=missing is not None)
     if feature_mode is None:
         return data, None
     return data, mode_number("feature_mode", feature_mode, data.ndim - 1, found.names)

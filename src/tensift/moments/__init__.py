@@ -2,6 +2,7 @@
 
 from tensift.moments._chunk_measures import checked_chunk
 from tensift.moments._collect import collect_moments
+from tensift.moments._conditional_means import conditional_means
 from tensift.moments._dask_moments import DaskMoments, joined_gram
 from tensift.moments._data_checks import check_magnitude, usable_gram, usable_scale
 from tensift.moments._deviations import FeatureScale, spread_above_rounding
@@ -9,9 +10,12 @@ from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_message
 from tensift.moments._lazy import lazy_source
-from tensift.moments._moments import Moments, largest_modulus
+from tensift.moments._missing import MissingValues, is_missing
+from tensift.moments._moments import Moments
+from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation, divided, same_specification
 from tensift.moments._oriented import OrientedEstimator
+from tensift.moments._peaks import largest_modulus, largest_observed
 from tensift.moments._samples import (
     TensorEstimator,
     check_finite,
@@ -30,8 +34,10 @@ __all__ = [
     "DeviceMoments",
     "FeatureScale",
     "GramTensor",
+    "MissingValues",
     "Moments",
     "MomentsInPasses",
+    "ObservedMoments",
     "Orientation",
     "OrientedEstimator",
     "SamplesInMemory",
@@ -43,9 +49,12 @@ __all__ = [
     "check_magnitude",
     "checked_chunk",
     "collect_moments",
+    "conditional_means",
     "divided",
+    "is_missing",
     "joined_gram",
     "largest_modulus",
+    "largest_observed",
     "lazy_source",
     "n_axes",
     "not_kept_message",

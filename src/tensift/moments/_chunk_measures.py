@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from tensift._utils.pool import Pool
 from tensift._utils.stacks import squared_modulus
 from tensift.algebra import self_correlation
-from tensift.moments._moments import Moments, along_samples, checked_peak
+from tensift.moments._missing import is_missing, refuse_mixed
+from tensift.moments._moments import Moments, along_samples
+from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation
+from tensift.moments._peaks import checked_peak
 from tensift.sources import SampleWeights
 
 __all__ = [
@@ -32,6 +35,7 @@ class MomentsOfChunk:
 
     orientation: Orientation
     slices: slice | None = None
+    missing: bool = False  # whether NaN stands for a value that was not observed
 
     def __call__(self, chunk: NDArray, weights: SampleWeights | None = None) -> Moments:
         """Return the moments of a chunk."""
@@ -39,7 +43,8 @@ class MomentsOfChunk:
 
     def blank(self) -> Moments:
         """Return moments of no samples."""
-        return Moments(self.orientation, self.slices)
+        kind = ObservedMoments if self.missing else Moments
+        return kind(self.orientation, self.slices)
 
     def add(
         self,
@@ -75,12 +80,16 @@ def correlations_of_chunk(
     modes: Sequence[int],
     deviations: NDArray[np.float64] | None = None,
     weights: SampleWeights | None = None,
+    *,
+    missing: bool = False,
 ) -> list[NDArray]:
     """Return the uncentred self-correlations ``X_(k) X_(k)^T`` of some modes of a chunk.
 
     With `deviations`, those of the samples divided by them.
     """
-    samples = checked_chunk(chunk, feature_shape)
+    samples = checked_chunk(chunk, feature_shape, missing=missing)
+    if missing and is_missing(samples).any():
+        refuse_mixed("eigen")
     samples = samples if deviations is None else samples / deviations
     samples = samples.astype(complex if np.iscomplexobj(samples) else float, copy=False)
     if weights is not None:
@@ -115,10 +124,12 @@ def add_all(one: list[NDArray], other: list[NDArray]) -> list[NDArray]:
     return [a + b for a, b in zip(one, other, strict=True)]
 
 
-def checked_chunk(chunk: NDArray, feature_shape: tuple[int, ...]) -> NDArray:
+def checked_chunk(
+    chunk: NDArray, feature_shape: tuple[int, ...], *, missing: bool = False
+) -> NDArray:
     """Return a chunk in its tensor shape; raise `UnusableSample` if a value cannot be used."""
     samples = _in_shape(chunk, feature_shape)
-    checked_peak(samples, 0)
+    checked_peak(samples, 0, missing=missing)
     return samples
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,7 @@ def collect_moments(
     *,
     feature_shape: tuple[int, ...] | None = None,
     sample_dim: SampleDims = None,
+    missing: str = "raise",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -52,7 +53,7 @@ def collect_moments(
     X : array-like of shape (n, d_1, ..., d_m) or (n, d), or a source
         Samples in memory, a memory map, an HDF5 or Zarr array, an iterator over chunks of
         samples, or a Dask array.
-    orientation, basis, feature_shape, sample_dim, random_state
+    orientation, basis, feature_shape, sample_dim, missing, random_state
         As in `STPCASelector`. With ``basis="eigen"`` the samples are read twice.
     sample_weight, groups : array-like of shape (n,), optional
         How much each sample counts, and groups that count equally, as in `STPCASelector.fit`.
@@ -88,10 +89,15 @@ def collect_moments(
     >>> folder.cleanup()
     """
     collector = _Collector(
-        orientation, basis, feature_shape, sample_dim, random_state, n_jobs, verbose
+        orientation, basis, feature_shape, sample_dim, missing, random_state, n_jobs, verbose
     )
     collector._validate_params()
     weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+    if checkpoint is not None and missing == "allow":
+        raise ValueError(
+            "checkpoint cannot be used with missing='allow', whose sums it does not hold; leave "
+            "one of them out"
+        )
     if checkpoint is not None:
         source = _readable_here(X, collector)
         digest = collector.fingerprint(source, weights)
@@ -122,6 +128,10 @@ def _readable_here(X: Any, collector: _Collector) -> ChunkedSource:
 class _Collector(OrientedEstimator):
     """An estimator that only collects moments."""
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **OrientedEstimator._parameter_constraints,
+        **OrientedEstimator._may_be_missing,
+    }
     _takes_device_arrays = True
 
     def __init__(
@@ -130,6 +140,7 @@ class _Collector(OrientedEstimator):
         basis: Any,
         feature_shape: tuple[int, ...] | None,
         sample_dim: SampleDims,
+        missing: str,
         random_state: int | np.random.RandomState | None,
         n_jobs: int | None,
         verbose: bool | int,
@@ -138,6 +149,7 @@ class _Collector(OrientedEstimator):
         self.basis = basis
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.moments._moments import Moments
+from tensift.moments._observed_moments import moments_like
 from tensift.moments._slice_blocks import blocks_of
 from tensift.moments._tensor import GramTensor
 from tensift.sources import active_cluster, gather_results, keep_on_workers
@@ -136,7 +137,7 @@ class DaskMoments(Moments):
 
 def merged(one: Moments, other: Moments) -> Moments:
     """Return the moments of the samples of both."""
-    return Moments(one.orientation, one.slices).merge(one).merge(other)
+    return moments_like(one).merge(one).merge(other)
 
 
 def without_gram(moments: Moments) -> Moments:

@@ -8,7 +8,8 @@ from tensift._utils.namespace import is_device_array, namespace_of, widest_preci
 from tensift.algebra import floating_on_device
 from tensift.moments._deviations import spread_above_rounding
 from tensift.moments._device_moments import DeviceMoments, row_blocks
-from tensift.moments._moments import Moments, largest_modulus
+from tensift.moments._moments import Moments
+from tensift.moments._peaks import largest_observed
 from tensift.moments._tensor import GramTensor
 
 __all__ = ["check_magnitude", "refuse_gradients", "usable_gram", "usable_scale"]
@@ -26,7 +27,7 @@ def check_magnitude(samples: Any) -> None:
         peaks = [xp.max(xp.abs(floating_on_device(b, "X"))) for b in row_blocks(samples)]
         peak, precision = float(xp.max(xp.stack(peaks))), widest_precision(samples)
     else:
-        peak, precision = largest_modulus(samples), "float64"
+        peak, precision = largest_observed(samples), "float64"
     largest = _LIMITS[precision][1]
     if peak > largest:
         raise ValueError(

@@ -21,7 +21,9 @@ from tensift.algebra import make_transforms
 from tensift.moments._chunk_measures import MomentsOfChunk
 from tensift.moments._dask_moments import merged
 from tensift.moments._device_moments import DeviceMoments
+from tensift.moments._missing import is_missing
 from tensift.moments._moments import Moments
+from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation, divided
 from tensift.sources import SampleWeights, Source
 
@@ -71,7 +73,8 @@ class FeatureScale:
         rows = namespace_of(samples).reshape(samples, shape)
         if is_device_array(samples):
             return self._of_elements(DeviceMoments(orientation).update(rows, weights=values))
-        return self._of_elements(Moments(orientation, _ONE).update(rows, weights=values))
+        kind = ObservedMoments if is_missing(rows).any() else Moments
+        return self._of_elements(kind(orientation, _ONE).update(rows, weights=values))
 
     def of_source(
         self, source: Source, feature_shape: tuple[int, ...], *, verbose: bool

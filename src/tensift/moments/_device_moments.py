@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import (
     in_precision,
     is_complex,
-    is_device_array,
     moved_to,
     namespace_of,
     precision_of,
@@ -28,7 +27,7 @@ from tensift.moments._moments import Moments, check_weights
 from tensift.moments._orientation import Orientation
 from tensift.moments._tensor import GramTensor
 
-__all__ = ["DeviceMoments", "empty_moments", "energies", "row_blocks"]
+__all__ = ["DeviceMoments", "energies", "row_blocks"]
 
 _BLOCK_ELEMENTS = 2**23  # the number of values that are processed at once
 _FEWEST_ROWS = 256  # with fewer, adding to the Gram matrices costs more than the products
@@ -203,11 +202,6 @@ class DeviceMoments(Moments):
         if self.subsample is not None:
             moments.subsample = self.subsample.to_numpy()
         return moments
-
-
-def empty_moments(orientation: Orientation, samples: Any) -> Moments:
-    """Return moments of no samples, of the class that fits the kind of `samples`."""
-    return DeviceMoments(orientation) if is_device_array(samples) else Moments(orientation)
 
 
 def row_blocks(samples: Any, fewest: int = 1) -> Iterator[Any]:

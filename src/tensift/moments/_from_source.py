@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -111,8 +112,9 @@ def _moments_on_dask(
     a second pass picks them.
     """
     on_task = source.task_callback(_TITLE, verbose)
+    gathered = _gathered if measure.missing else DaskMoments
     if subsample is None:
-        return DaskMoments(source.reduction(measure, merged, _TITLE), on_task)
+        return gathered(source.reduction(measure, merged, _TITLE), on_task)
     from dask import delayed
 
     weights = source.weights
@@ -127,14 +129,23 @@ def _moments_on_dask(
         (root,) = keep_on_workers([root])
         (picked,) = gather_results([delayed(_picked_alone, pure=True)(root)])
         whole = delayed(_moments_alone, pure=True)(root)
-    moments = DaskMoments(whole)
+    moments = gathered(whole)
     if lengths is None:
         found_lengths = tuple(picked.get(k, 0) for k in range(source.array.numblocks[0]))
-        rows = source.read_rows(subsample.next_rows(moments.count), found_lengths)
+        n_samples = sum(found_lengths)
+        rows = source.read_rows(subsample.next_rows(n_samples), found_lengths)
     else:
+        n_samples = sum(lengths) if weights is None else len(weights.used)
         rows = np.concatenate([picked[number] for number in sorted(picked)])
-    subsample.add_rows(rows, moments.count, None if weights is None else weights.used)
+    subsample.add_rows(rows, n_samples, None if weights is None else weights.used)
     return moments
+
+
+def _gathered(whole: Any, on_task: Callable[[Any], None] | None = None) -> Moments:
+    """Fetch moments of samples with missing values, whose pairwise sums are needed together."""
+    (moments,) = gather_results([whole], on_task=on_task)
+    found: Moments = moments
+    return found
 
 
 # These are sent to workers. Tasks must not change their inputs, because Dask may run them again.

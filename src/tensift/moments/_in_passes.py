@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from sklearn import get_config
 from tensift._utils.warnings import warn_user
 from tensift.moments._chunk_measures import MomentsOfChunk
 from tensift.moments._from_source import moments_of_source
+from tensift.moments._missing import MissingValues
 from tensift.moments._moments import Moments
 from tensift.moments._orientation import Orientation
 from tensift.moments._tensor import GramTensor
@@ -47,6 +49,8 @@ class MomentsInPasses(Moments):
         The number of threads.
     subsample : EvenSubsample, optional
         Gets the samples during the first pass.
+    missing : bool
+        Whether NaN stands for a value that was not observed.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class MomentsInPasses(Moments):
         blocks: list[slice],
         *,
         subsample: EvenSubsample | None = None,
+        missing: bool = False,
         verbose: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -63,11 +68,27 @@ class MomentsInPasses(Moments):
         self.blocks = blocks
         self.source: Source | None = source
         self._verbose, self._n_jobs = verbose, n_jobs
+        self._missing = missing
+        self.before_filling: MissingValues | None = None
         self.subsample = subsample
-        first = self._collect(blocks[0], subsample)
+        first: Any = self._collect(blocks[0], subsample)
         self.count, self.total, self.peak = first.count, first.total, first.peak
         self.mean, self._squares = first.mean, first._squares
+        self._known: MissingValues | None = None
+        if missing:
+            self._known = MissingValues(first.count, first.observed)
+        self._widest = first.widest
         self._cached: tuple[slice, GramTensor] | None = (blocks[0], first.gram())
+
+    @property
+    def missing(self) -> MissingValues | None:
+        """What is missing, without what pairs say; None if nothing may be."""
+        return self._known if self.before_filling is None else self.before_filling
+
+    @property
+    def widest(self) -> int:
+        """The largest number of features of a slice that are known."""
+        return self._widest
 
     def gram(self) -> GramTensor:
         """Raise an error: the Gram matrices do not fit into memory together."""
@@ -102,7 +123,7 @@ class MomentsInPasses(Moments):
     def _collect(self, block: slice, subsample: EvenSubsample | None = None) -> Moments:
         if self.source is None:
             raise ValueError(not_kept_message("the samples"))
-        measure = MomentsOfChunk(self.orientation, block)
+        measure = MomentsOfChunk(self.orientation, block, self._missing)
         return moments_of_source(
             self.source, measure, subsample=subsample, verbose=self._verbose, n_jobs=self._n_jobs
         )

@@ -15,10 +15,11 @@ from tensift._utils.pool import Pool
 from tensift._utils.stacks import adjoint, diagonal_of, squared_modulus
 from tensift.labels import Names
 from tensift.moments._orientation import Orientation
+from tensift.moments._peaks import checked_peak
 from tensift.moments._tensor import GramTensor
-from tensift.sources import EvenSubsample, UnusableSample
+from tensift.sources import EvenSubsample
 
-__all__ = ["Moments", "along_samples", "check_weights", "checked_peak", "largest_modulus"]
+__all__ = ["Moments", "along_samples", "check_weights"]
 
 # Samples (in double precision) are centred in parts that fit into the cache of one core, and
 # multiplied in blocks that fit into the shared cache but have at least 2 q samples.
@@ -28,8 +29,6 @@ _LARGEST_BLOCK = 2**26  # above this, a block has q samples: no more bytes than 
 _FEWEST_ROWS = 8, 32  # least samples in a part, because each part's mean adds a row to the block
 _LARGEST_PART = 2**24
 _TASKS = 8  # divide the slices of a block into at least this many tasks
-_LARGEST = 1e100  # squares of larger values could overflow when summed
-_TOO_LARGE = f"values above {_LARGEST:.0e}, too large for sums of squares; use larger units"
 
 
 class Moments:
@@ -80,6 +79,7 @@ class Moments:
     """
 
     names: Names | None = None
+    before_filling: Any = None  # what was missing, if samples were filled first
 
     def __init__(self, orientation: Orientation, slices: slice | None = None) -> None:
         self.orientation = orientation
@@ -274,6 +274,11 @@ class Moments:
         >>> bool(np.allclose(one.merge(other).mean, X.mean(axis=0)))
         True
         """
+        if other.missing is not None:
+            raise ValueError(
+                "other was collected with missing='allow', and these moments were not; add these "
+                "to the other ones: other.merge(moments)"
+            )
         if other.count:
             self.subsample = None  # the joined subsamples would not be evenly spaced
             columns, scatter = list(other._columns), other._scatter
@@ -341,6 +346,16 @@ class Moments:
         if self._scatter is not None:
             return GramTensor(self._dense(), thin=False)
         return GramTensor(np.concatenate(self._columns, axis=2), thin=True)
+
+    @property
+    def missing(self) -> Any:
+        """What is missing (`MissingValues`); None if nothing may be."""
+        return None
+
+    @property
+    def widest(self) -> int:
+        """The largest number of features of a slice that are known."""
+        return self.orientation.size
 
     @property
     def sample_size(self) -> float:
@@ -464,32 +479,3 @@ def along_samples(numbers: NDArray, samples: NDArray) -> NDArray:
 def _sums_of_squares(samples: NDArray) -> NDArray[np.float64]:
     sums: NDArray = np.einsum("n...,n...->...", samples.conj(), samples).real
     return sums
-
-
-def checked_peak(samples: NDArray, first: int) -> float:
-    """Return the largest absolute value; raise `UnusableSample` for NaN, infinity or above 1e100.
-
-    `first` is the index of the first of these samples, for the error.
-    """
-    peak = largest_modulus(samples)
-    if peak <= _LARGEST:
-        return peak
-    sizes = np.abs(samples.reshape(len(samples), -1)).max(axis=1)  # NaN if the sample has one
-    row = int(np.argmax(~(sizes <= _LARGEST)))
-    if np.isnan(samples[row]).any():
-        what = "NaN"
-    else:
-        what = "infinity" if np.isinf(sizes[row]) else _TOO_LARGE
-    raise UnusableSample(first + row, what)
-
-
-def largest_modulus(values: NDArray) -> float:
-    """Return the largest absolute value, in double precision."""
-    if np.iscomplexobj(values):
-        moduli = np.abs(values)
-        peak = moduli.max()
-        if values.dtype == np.complex64 and np.isfinite(peak):  # single precision rounds roots
-            near = values[moduli >= peak * (1 - 1e-6)]
-            peak = np.abs(near.astype(np.complex128)).max()
-        return float(peak)
-    return max(float(values.max()), -float(values.min()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -28,15 +27,16 @@ from tensift.moments._chunk_measures import (
     MomentsOfChunk,
     add_all,
     correlations_of_chunk,
-    energies_of,
-    energies_of_chunk,
 )
+from tensift.moments._conditional_means import filled_for
 from tensift.moments._data_checks import check_magnitude, refuse_gradients
-from tensift.moments._device_moments import DeviceMoments, empty_moments, energies
+from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._from_source import moments_of_source
 from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._in_passes import MomentsInPasses, passes_for
+from tensift.moments._missing import MissingValues, is_missing
 from tensift.moments._moments import Moments
+from tensift.moments._observed_moments import ObservedMoments, empty_moments, moments_like
 from tensift.moments._orient_samples import SampleOrienter
 from tensift.moments._orientation import (
     Orientation,
@@ -44,6 +44,7 @@ from tensift.moments._orientation import (
     make_orientation,
     same_specification,
 )
+from tensift.moments._results import ResultsOfMoments
 from tensift.moments._resume import PassCheckpoint
 from tensift.moments._subsample import refuse_weights
 from tensift.sources import (
@@ -57,18 +58,8 @@ from tensift.sources import (
 
 __all__ = ["OrientedEstimator"]
 
-# Attributes that describe the samples; all others that end in "_" are results.
-_OF_SAMPLES = {
-    "feature_shape_",
-    "feature_names_in_",
-    "n_features_in_",
-    "n_samples_seen_",
-    "names_",
-    "orientation_",
-}
 
-
-class OrientedEstimator(SampleOrienter):
+class OrientedEstimator(ResultsOfMoments, SampleOrienter):
     """An estimator that turns samples into frontal slices and learns only from their moments.
 
     `fit` has two steps: compute the moments of the samples (`_take_in`), then the results
@@ -185,6 +176,11 @@ class OrientedEstimator(SampleOrienter):
     def _compute(self, samples: SamplesInMemory | None) -> None:
         """Compute all results anew; `samples` are those of `fit` if they are in memory."""
         self._forget_results()
+        missing = self._moments.missing
+        if missing is not None:
+            missing.check()
+            missing.warn(self.names_)
+            self.missing_ = missing
         with blas_threads_for(self._moments.orientation.n_slices):
             self._solve(samples)
         if isinstance(self._moments, MomentsInPasses):
@@ -248,12 +244,18 @@ class OrientedEstimator(SampleOrienter):
         if not self._is_borrowed:
             self._moments.names = self.names_
         self.n_samples_seen_ = self._moments.count
-        return samples
+        if samples is None or is_device_array(samples.rows):
+            return samples
+        # Only moments know what to do with gaps.
+        return None if is_missing(samples.rows).any() else samples
 
     def _moments_of_array(self, given: SamplesInMemory) -> Moments:
         """Return the moments of samples in memory."""
-        samples, weights = given.rows, given.weights
         self._resolve_orientation()
+        before = given
+        if self._allows_missing and not is_device_array(given.rows):
+            given = filled_for(self.basis, given)
+        samples, weights = given.rows, given.weights
         orientation = self._orientation_of_array(given)
         subsample = self._new_subsample()
         blocks = None
@@ -261,13 +263,22 @@ class OrientedEstimator(SampleOrienter):
             rank = _most_columns(len(samples), weights)
             blocks = passes_for(orientation, rank, rereadable=True, in_memory=samples.nbytes)
         if blocks is None:
-            moments = self._updated(empty_moments(orientation, samples), samples, weights)
+            blank = empty_moments(orientation, samples, missing=self._allows_missing)
+            moments = self._updated(blank, samples, weights)
         else:
             rows = StoredSource(SlicingReader(samples))
             rows.weigh(weights)
-            moments = MomentsInPasses(rows, orientation, blocks, **self._reading_options())
+            moments = MomentsInPasses(
+                rows,
+                orientation,
+                blocks,
+                missing=self._allows_missing,
+                **self._reading_options(),
+            )
+        if given is not before:
+            moments.before_filling = MissingValues.in_rows(before.rows)
         if subsample is not None:
-            subsample.add(samples, weights)
+            subsample.add(before.rows, before.weights)
         moments.subsample = subsample
         return moments
 
@@ -282,11 +293,16 @@ class OrientedEstimator(SampleOrienter):
             blocks = passes_for(orientation, rank, rereadable=source.rereadable)
             if blocks is not None:
                 return MomentsInPasses(
-                    source, orientation, blocks, subsample=subsample, **self._reading_options()
+                    source,
+                    orientation,
+                    blocks,
+                    subsample=subsample,
+                    missing=self._allows_missing,
+                    **self._reading_options(),
                 )
         return moments_of_source(
             source,
-            MomentsOfChunk(orientation),
+            MomentsOfChunk(orientation, missing=self._allows_missing),
             subsample=subsample,
             checkpoint=checkpoint,
             **self._reading_options(),
@@ -310,6 +326,7 @@ class OrientedEstimator(SampleOrienter):
                 feature_shape=self.feature_shape_,
                 modes=modes,
                 deviations=deviations,
+                missing=self._allows_missing,
             )
             verbose = self._reading_options()["verbose"]
             found = source.reduce(measure, add_all, title="correlating modes", verbose=verbose)
@@ -355,7 +372,7 @@ class OrientedEstimator(SampleOrienter):
         self._refuse_basis_of_all_samples()
         self._resolve_orientation()
         orientation = self._orientation_of_stream(real=not is_complex(samples), samples=samples)
-        blank = empty_moments(orientation, samples)
+        blank = empty_moments(orientation, samples, missing=self._allows_missing)
         self._moments = self._updated(blank, samples, weights) if samples.shape[0] else blank
         self._moments.subsample = subsample = self._new_subsample()
         if subsample is not None and samples.shape[0]:
@@ -365,8 +382,8 @@ class OrientedEstimator(SampleOrienter):
         self._learn_source(source)
         self._refuse_basis_of_all_samples()
         self._resolve_orientation()
-        real = np.dtype(source.dtype).kind != "c"
-        measure = MomentsOfChunk(self._orientation_of_stream(real=real))
+        orientation = self._orientation_of_stream(real=np.dtype(source.dtype).kind != "c")
+        measure = MomentsOfChunk(orientation, missing=self._allows_missing)
         subsample = self._new_subsample()
         return moments_of_source(source, measure, subsample=subsample, **self._reading_options())
 
@@ -387,12 +404,13 @@ class OrientedEstimator(SampleOrienter):
         moments = self._moments
         subsample = copy(moments.subsample) if self._needs_subsample() else None
         if self._is_borrowed:
-            moments = Moments(moments.orientation).merge(moments)
+            moments = moments_like(moments).merge(moments)
         source = self._source_of(X, fitted=True)
         if source is not None:
             self._check_source(source)
             source.weigh(given)
-            measure = MomentsOfChunk(moments.orientation)
+            missing = isinstance(moments, ObservedMoments)
+            measure = MomentsOfChunk(moments.orientation, missing=missing)
             more = moments_of_source(
                 source, measure, subsample=subsample, **self._reading_options()
             )
@@ -473,48 +491,6 @@ class OrientedEstimator(SampleOrienter):
 
     def _fitted_kind(self) -> Kind | None:
         return kind_of(self._moments.mean)
-
-    # Results
-
-    def _forget_results(self) -> None:
-        for name in list(vars(self)):
-            is_result = name.endswith("_") and name not in _OF_SAMPLES
-            if is_result or name in ("_solution", "_coordinates", "_n_features_out"):
-                del self.__dict__[name]
-
-    def __getattr__(self, name: str) -> Any:
-        own = getattr(type(self), name, None)
-        if isinstance(own, property) and own.fget is not None:
-            own.fget(self)  # raises the error of the property again, which says more
-        if "_moments" in vars(self) and name.endswith("_") and not name.startswith("_"):
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}; after "
-                "partial_fit(..., solve=False), call solve() to compute results"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_moments" in vars(self)
-
-    def _share_reconstructed(self, X: Any, operators: NDArray) -> float:
-        """Return the share of the energy of `X` that operators of the kept slices reconstruct."""
-        orientation, mean = self._moments.orientation, self._moments.mean
-        if self._deviations is not None:
-            orientation = replace(orientation, deviations=self._deviations)
-        source = self._source_of(X, fitted=True)
-        if source is not None:
-            self._check_source(source)
-            measure = partial(
-                energies_of_chunk, orientation=orientation, mean=mean, operators=operators
-            )
-            energy, missed = source.reduce(measure, add_all, title="reconstructing samples")
-        else:
-            samples = self._more_samples(X)
-            measured = energies if is_device_array(samples) else energies_of
-            energy, missed = measured(orientation, mean, samples, operators)
-        if energy == 0:
-            raise ValueError("X equals the fitted mean everywhere: there is nothing to reconstruct")
-        return float(1 - missed / energy)
 
 
 def _most_columns(n_samples: int | None, weights: SampleWeights | None) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -22,6 +24,7 @@ from tensift._utils.namespace import (
     namespace_of,
     refuse_device_array,
 )
+from tensift._utils.sklearn_compat import StrOptions
 from tensift.algebra import floating_on_device
 from tensift.labels import (
     Labelled,
@@ -33,6 +36,7 @@ from tensift.labels import (
     unlabelled,
 )
 from tensift.moments._device_moments import row_blocks
+from tensift.moments._missing import MISSING, hint_at_missing
 from tensift.moments._moments import Moments
 from tensift.sources import SampleWeights, Source, in_memory, scaled_source, source_of
 
@@ -53,18 +57,26 @@ class TensorEstimator(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"feature_shape": [None, tuple, list]}
+    _may_be_missing: ClassVar[dict[str, Any]] = {"missing": [StrOptions(set(MISSING))]}
 
     _takes_device_arrays: ClassVar[bool] = False  # arrays of other libraries than NumPy
 
     feature_shape: tuple[int, ...] | None
     sample_dim: SampleDims = None  # for subclasses without this parameter
+    # A subclass with the parameter `missing` adds `_may_be_missing` to its constraints.
     names_: Names | None
     _deviations: NDArray[np.float64] | None = None  # what features are divided by, if anything
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self._allows_missing
         return tags
+
+    @property
+    def _allows_missing(self) -> bool:
+        """Whether NaN stands for a value that was not observed."""
+        return getattr(self, "missing", "raise") == "allow"
 
     def _validate_samples(
         self,
@@ -98,14 +110,25 @@ class TensorEstimator(BaseEstimator):
         elif not reset:
             check_same_kind(X, self._fitted_kind(), type(self).__name__)
         rows_of_complex = self.feature_shape is not None
+        allowed = self._allows_missing
         if is_device_array(X):
-            _check_on_device(X, min_samples, rows_of_complex=rows_of_complex)
+            with self._hint_at_missing():
+                _check_on_device(X, min_samples, rows_of_complex=rows_of_complex)
             if reset:
                 self.__dict__.pop("feature_names_in_", None)
         elif sample_axes(X) > 2 or (rows_of_complex and np.iscomplexobj(X)):
-            X = _check_tensor(X, min_samples)
+            with self._hint_at_missing():
+                X = _check_tensor(X, min_samples, allow_nan=allowed)
         else:
-            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=min_samples)
+            with self._hint_at_missing():
+                X = validate_data(
+                    self,
+                    X,
+                    reset=reset,
+                    dtype="numeric",
+                    ensure_min_samples=min_samples,
+                    ensure_all_finite="allow-nan" if allowed else True,
+                )
         shape = tuple(X.shape[1:])
         if reset:
             self._learn_shape(shape, found.names)
@@ -119,6 +142,17 @@ class TensorEstimator(BaseEstimator):
             if found.scales is not None and scaled:
                 samples = samples / found.scales
         return samples if weights is None else _with_weight(samples, weights)
+
+    @contextmanager
+    def _hint_at_missing(self, name: str = "X") -> Iterator[None]:
+        """Say in the error about NaN what to do."""
+        try:
+            yield
+        except ValueError as error:
+            first = str(error).partition("\n")[0]
+            if not first.startswith(f"Input {name} contains NaN"):
+                raise
+            raise ValueError(f"Input {name} contains NaN; {hint_at_missing(self)}") from None
 
     def _fitted_kind(self) -> Kind | None:
         """Return the kind of array that was fitted; None for NumPy arrays."""
@@ -247,9 +281,9 @@ def sample_axes(X: Any) -> int:
     return axes
 
 
-def _check_tensor(X: Any, min_samples: int) -> NDArray:
+def _check_tensor(X: Any, min_samples: int, *, allow_nan: bool = False) -> NDArray:
     """Check samples with more than two axes, or complex rows."""
-    X = check_finite(X)
+    X = check_finite(X, allow_nan=allow_nan)
     _check_lengths(X.shape, min_samples)
     return X
 
@@ -290,19 +324,23 @@ def check_finite_on_device(X: Any, name: str = "X") -> Any:
     return X
 
 
-def check_finite(X: Any, name: str = "X") -> Any:
+def check_finite(X: Any, name: str = "X", *, allow_nan: bool = False) -> Any:
     """Return a numeric array without NaN or infinity, checked by scikit-learn; or complex."""
+    finite: Any = "allow-nan" if allow_nan else True
     refuse_masked(X, name)
     refuse_device_array(X, "this function")
     if getattr(getattr(X, "dtype", None), "kind", "f") not in "biufcOSU":
         raise ValueError(f"{name} has dtype {X.dtype}, which is not numeric; pass numbers")
     if not np.iscomplexobj(X):
-        return check_array(X, allow_nd=True, ensure_min_samples=0, input_name=name)
+        return check_array(
+            X, allow_nd=True, ensure_min_samples=0, input_name=name, ensure_all_finite=finite
+        )
     X = np.asarray(X)
     check_array(
         np.stack([X.real, X.imag]).reshape(2, -1),
         ensure_min_samples=0,
         ensure_min_features=0,
         input_name=name,
+        ensure_all_finite=finite,
     )
     return X

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def take_in_subsample(
     estimator._learn_source(source)
     source.weigh(weights)
     subsample = EvenSubsample(estimator.feature_shape_)
-    _read(source, subsample, verbose)
+    _read(source, subsample, verbose, missing=estimator._allows_missing)
     if subsample.count < 2:
         raise ValueError(f"X has {subsample.count} sample; at least 2 are needed")
     return subsample.kept()
@@ -81,25 +82,26 @@ def refuse_weights(weights: SampleWeights | None) -> None:
         )
 
 
-def _read(source: Source, subsample: EvenSubsample, verbose: bool) -> None:
+def _read(source: Source, subsample: EvenSubsample, verbose: bool, *, missing: bool) -> None:
+    check = partial(checked_chunk, feature_shape=subsample.feature_shape, missing=missing)
     if isinstance(source, DaskSource):
         lengths = source.lengths_of_chunks()
         wanted = _Wanted.of(subsample, source, sum(lengths))
         rows = source.read_rows(wanted.places, lengths)
-        wanted.add(rows, subsample)
+        wanted.add(check(rows), subsample)
         return
     if isinstance(source, StoredSource):
         wanted = _Wanted.of(subsample, source, source.n_samples)
         if wanted.step > source.reader.stored_together:
             parts = [source.reader.read(k, k + 1) for k in wanted.places.tolist()]
-            wanted.add(np.concatenate(parts), subsample)
+            wanted.add(check(np.concatenate(parts)), subsample)
             return
     assert isinstance(source, ChunkedSource)
     for chunk in source.chunks_with_progress(0, "reading samples", verbose):
         samples = chunk.used
         if len(samples):
             with locate_errors(chunk):
-                checked_chunk(samples, subsample.feature_shape)
+                check(samples)
             subsample.add(samples, None if chunk.weights is None else chunk.weights.used)
 
 
@@ -127,5 +129,4 @@ class _Wanted:
         return self.n_samples / len(self.places)
 
     def add(self, rows: NDArray[Any], subsample: EvenSubsample) -> None:
-        checked = checked_chunk(rows, subsample.feature_shape)
-        subsample.add_rows(checked, self.n_used, self.weights)
+        subsample.add_rows(rows, self.n_used, self.weights)

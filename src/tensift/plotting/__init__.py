@@ -10,6 +10,7 @@ from tensift.plotting._energy import EnergyDisplay
 from tensift.plotting._evaluation import EvaluationDisplay
 from tensift.plotting._group_selection import GroupSelectionDisplay
 from tensift.plotting._matplotlib import ACCENT, BLUE, MUTED, SCORE_MAP, require_matplotlib, tidy
+from tensift.plotting._missing import MissingDisplay
 from tensift.plotting._path import PathDisplay
 from tensift.plotting._plan import PlanDisplay
 from tensift.plotting._reconstruction import ReconstructionDisplay
@@ -38,6 +39,7 @@ __all__ = [
     "EnergyDisplay",
     "EvaluationDisplay",
     "GroupSelectionDisplay",
+    "MissingDisplay",
     "PathDisplay",
     "PlanDisplay",
     "ReconstructionCurveDisplay",

@@ -84,7 +84,9 @@ def build_content(
         title=title or dataset.name or "Selected features",
         version=__version__,
         geometry=geometry,
-        samples=encode_samples(dataset, channel, trace, budget),
+        samples=encode_samples(
+            dataset, channel, trace, budget, missing=hasattr(selector, "missing_")
+        ),
         suggestion=suggestion_of(selector, dataset, mode),
         views=views,
         comparison=None if comparison is None else _comparison(comparison),

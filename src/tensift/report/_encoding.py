@@ -32,9 +32,17 @@ def encode_ranking(ranking: NDArray) -> dict[str, Any]:
 
 
 def encode_samples(
-    dataset: TensorDataset, channel_mode: int | None, trace_mode: int | None, budget: int
+    dataset: TensorDataset,
+    channel_mode: int | None,
+    trace_mode: int | None,
+    budget: int,
+    *,
+    missing: bool = False,
 ) -> dict[str, Any]:
-    """Encode as many samples as the budget (in characters) allows, evenly chosen, in 256 levels."""
+    """Encode as many samples as the budget (in characters) allows, evenly chosen, in 256 levels.
+
+    With `missing`, NaN is shown as the mean of the shown samples.
+    """
     shape = list(dataset.feature_shape)
     step = 1
     if trace_mode is not None:
@@ -45,6 +53,10 @@ def encode_samples(
     count = min(n, max(budget // each, _FEWEST_SAMPLES))
     indices = np.unique(np.linspace(0, n - 1, count).round().astype(int))
     shown = np.asarray(dataset.data[indices])
+    if missing and np.isnan(shown).any():
+        gaps = np.isnan(shown)
+        means = np.where(gaps, 0, shown).sum(axis=0) / np.maximum((~gaps).sum(axis=0), 1)
+        shown = np.where(gaps, means, shown)
     if trace_mode is not None:
         shown = shown.take(range(0, shown.shape[trace_mode + 1], step), axis=trace_mode + 1)
     complex_ = np.iscomplexobj(shown)

@@ -9,7 +9,7 @@ import numpy as np
 from tensift.datasets import TensorDataset
 from tensift.metrics import Judge
 from tensift.report._encoding import rounded
-from tensift.selection import SuggestedCount, TensorSelector, suggest_count
+from tensift.selection import SuggestedCount, TensorSelector, suggest_count, without_gaps
 from tensift.sources import KeptSamples, SampleWeights, kept_samples
 
 __all__ = ["Suggestion", "measures_of", "suggestion_of"]
@@ -91,6 +91,8 @@ def rows_looked_at(selector: TensorSelector | None, dataset: TensorDataset) -> K
         kept = kept_samples(dataset.data)
     else:
         kept = kept_samples(dataset.data[weights.positive], weights.used)
+    if getattr(selector, "missing_", None) is not None:
+        kept = without_gaps(kept)
     if not np.isfinite(kept.rows).all():
         raise ValueError("data must be finite; found NaN or infinity")
     return kept

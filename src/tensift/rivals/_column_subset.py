@@ -54,6 +54,9 @@ class ColumnSubsetSelector(GreedySelector):
     sample_dim : hashable, list of these or None, default=None
         The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
         of a scene is a sample. None: the first.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed. Estimates
+        from the other values take their place.
     scale : {"feature"} or None, default=None
         "feature" divides every feature by its standard deviation, for features in different units:
         then their units do not count. With `feature_mode`, all elements of a feature are divided by
@@ -122,6 +125,7 @@ class ColumnSubsetSelector(GreedySelector):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorSelector._parameter_constraints,
+        **TensorSelector._may_be_missing,
         "swaps": [Interval(Integral, 0, None, closed="left")],
         "sample_dim": "no_validation",
         "scale": [StrOptions({"feature"}), None],
@@ -136,6 +140,7 @@ class ColumnSubsetSelector(GreedySelector):
         feature_mode: int | str | None = None,
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        missing: str = "raise",
         scale: str | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -144,6 +149,7 @@ class ColumnSubsetSelector(GreedySelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.scale = scale
 
     def _suggest(self, rows: KeptSamples, mode: int | None) -> SuggestedCount:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,9 @@ class PivotedCholeskySelector(TensorSelector):
         explains others element by element.
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed. Estimates
+        from the other values take their place.
 
     Attributes
     ----------
@@ -95,6 +98,11 @@ class PivotedCholeskySelector(TensorSelector):
     array([4., 0., 1.])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorSelector._parameter_constraints,
+        **TensorSelector._may_be_missing,
+    }
+
     def __init__(
         self,
         n_features_to_select: int | float | str = 100,
@@ -102,11 +110,13 @@ class PivotedCholeskySelector(TensorSelector):
         constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
+        missing: str = "raise",
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
+        self.missing = missing
 
     @fit_context
     def fit(

@@ -166,6 +166,9 @@ class VarianceSelector(TensorSelector):
         its score is the sum over its elements, that is, its part of the total variance.
     feature_shape : tuple of int or None, default=None
         The shape of one sample, for 2-D input.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed. Variances are
+        those of the observed values.
 
     Attributes
     ----------
@@ -208,6 +211,11 @@ class VarianceSelector(TensorSelector):
     array([2, 0, 3, 1])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TensorSelector._parameter_constraints,
+        **TensorSelector._may_be_missing,
+    }
+
     def __init__(
         self,
         n_features_to_select: int | float | str = 100,
@@ -216,12 +224,14 @@ class VarianceSelector(TensorSelector):
         constraints: Constraints | None = None,
         feature_mode: int | None = None,
         feature_shape: tuple[int, ...] | None = None,
+        missing: str = "raise",
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.selection = selection
         self.constraints = constraints
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
+        self.missing = missing
 
     @fit_context
     def fit(

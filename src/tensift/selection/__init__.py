@@ -5,6 +5,7 @@ from tensift.selection._column_subsets import ColumnSubsetOrder
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount, suggest_count
 from tensift.selection._count_by_reconstruction import suggest_count_by_reconstruction
+from tensift.selection._gaps import without_gaps
 from tensift.selection._geometry import feature_agreement
 from tensift.selection._geometry_selector import GeometrySelector
 from tensift.selection._greedy import FixedMerits, FreeChoice, pick_greedily
@@ -45,4 +46,5 @@ __all__ = [
     "suggest_count",
     "suggest_count_by_reconstruction",
     "whitened_components",
+    "without_gaps",
 ]

@@ -38,17 +38,16 @@ from tensift.labels import (
 )
 from tensift.moments import (
     TensorEstimator,
-    check_finite,
-    check_finite_on_device,
     lazy_source,
     n_axes,
 )
 from tensift.selection._channel_picks import PicksChannels
+from tensift.selection._constrained import ConstrainedSelector
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import SuggestedCount
-from tensift.selection._keep_in_memory import select_in_chunk, select_in_memory
+from tensift.selection._gaps import without_gaps
+from tensift.selection._keep_in_memory import put_back, select_in_chunk, select_in_memory
 from tensift.selection._keep_on_device import keep_on_device, put_back_on_device, selected_on_device
-from tensift.selection._limits import FeatureLimits
 from tensift.selection._replacing import ReplacingSelector
 from tensift.selection._rules import RULES, KeptUnderConstraints, Selection, select_features
 from tensift.sources import SampleWeights
@@ -56,7 +55,7 @@ from tensift.sources import SampleWeights
 __all__ = ["TensorSelector"]
 
 
-class TensorSelector(PicksChannels, ReplacingSelector):
+class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
     """Base of all selectors: a subclass scores features, this class does the rest.
 
     Samples are an array ``(n, d_1, ..., d_m)``, or 2-D rows whose tensor shape is given by
@@ -106,13 +105,11 @@ class TensorSelector(PicksChannels, ReplacingSelector):
 
     n_features_to_select: Any  # a number, a share, or "auto"
     selection: str = "top"  # for subclasses without this parameter
-    constraints: Constraints | None = None  # likewise
     feature_mode: int | str | None
     selection_curve_: Any
     suggested_count_: SuggestedCount
     _scored_mode: int | None
     _limited: KeptUnderConstraints
-    _fitted_constraints: Constraints | None
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -169,6 +166,11 @@ class TensorSelector(PicksChannels, ReplacingSelector):
         self.scores_ = scores
         self._scored_mode = self._mode_of_features()
         total, wanted = math.prod(scores.shape), self.n_features_to_select
+        never = self._never_observed()
+        if never is not None:
+            self.scores_ = scores = np.where(never.reshape(scores.shape), 0.0, scores)
+        if rows is not None:
+            rows = without_gaps(rows)
         if rows is None and (self.selection != "top" or wanted == "auto"):
             raise ValueError(
                 f"selection={self.selection!r} with n_features_to_select={wanted!r} looks at "
@@ -194,6 +196,9 @@ class TensorSelector(PicksChannels, ReplacingSelector):
         self.__dict__.pop("_limited", None)
         self._fitted_constraints = self.constraints
         self.order_ = selected.order
+        never = self._never_observed()
+        if never is not None:  # they come last, whatever the rule made of them
+            self.order_ = np.append(self.order_[~never[self.order_]], np.flatnonzero(never))
         if selected.suggested is not None:
             self.suggested_count_ = selected.suggested
         if selected.curve is not None:
@@ -206,21 +211,6 @@ class TensorSelector(PicksChannels, ReplacingSelector):
         count = self._count(total, vars(self).get("suggested_count_"))
         limited = vars(self).get("_limited")
         return count if limited is None else limited.of(count)
-
-    def _limits(self) -> FeatureLimits | None:
-        """Resolve `constraints` against the features of the samples."""
-        if self.constraints is None:
-            return None
-        return self.constraints.resolve(*self._shape_and_names())
-
-    def _fitted_limits(self) -> FeatureLimits | None:
-        constraints = vars(self).get("_fitted_constraints")
-        return None if constraints is None else constraints.resolve(*self._shape_and_names())
-
-    def _fitted_look_up(self) -> FeatureLimits | None:
-        """Return the constraints of the fit, even if they restrict nothing."""
-        constraints = vars(self).get("_fitted_constraints")
-        return None if constraints is None else constraints.look_up(*self._shape_and_names())
 
     def _has_columns(self) -> bool:
         """Whether samples were rows of a data frame, which names every element."""
@@ -241,15 +231,18 @@ class TensorSelector(PicksChannels, ReplacingSelector):
     def _checked_count(self, total: int, suggested: SuggestedCount | None) -> int:
         """Return how many features to select; warn if there are fewer."""
         wanted = self.n_features_to_select
-        if wanted != "auto" and wanted > total:
+        seen = self._n_observed(total)
+        if wanted != "auto" and wanted > seen:
+            which = "there are" if seen == total else "that were ever observed"
             warn_user(
-                f"n_features_to_select={wanted} is more than the {total} features there are; all "
-                "are kept"
+                f"n_features_to_select={wanted} is more than the {seen} features {which}; all are "
+                "kept"
             )
         return self._count(total, suggested)
 
     def _count(self, total: int, suggested: SuggestedCount | None) -> int:
         wanted = self.n_features_to_select
+        total = self._n_observed(total)
         if wanted == "auto":
             if suggested is None:
                 raise ValueError(
@@ -391,7 +384,14 @@ class TensorSelector(PicksChannels, ReplacingSelector):
             mask, mode = self._get_support_mask(), self._fitted_mode()
             shape, rows = self.feature_shape_, len(source.sample_shape) == 1
             kept = source.map(
-                partial(select_in_chunk, feature_shape=shape, mask=mask, mode=mode, rows=rows)
+                partial(
+                    select_in_chunk,
+                    feature_shape=shape,
+                    mask=mask,
+                    mode=mode,
+                    rows=rows,
+                    missing=self._allows_missing,
+                )
             )
             self._refuse_tensor_frames(kept)
             return kept
@@ -450,7 +450,7 @@ class TensorSelector(PicksChannels, ReplacingSelector):
                 *kept_shape,
                 *self.feature_shape_[mode + 1 :],
             )
-        samples: Any = check_finite_on_device(X) if is_device_array(X) else check_finite(X)
+        samples = self._checked_values(X, "X")
         rows = samples.ndim == 2 and (mode is not None or self._rows_in)
         shape = tuple(samples.shape[1:])
         if shape not in (kept_shape, (math.prod(kept_shape),)):
@@ -460,14 +460,7 @@ class TensorSelector(PicksChannels, ReplacingSelector):
             selected = self.get_support(indices=True)
             return put_back_on_device(samples, selected, self.feature_shape_, mode, rows=rows)
         mask = self._get_support_mask()
-        full: NDArray = np.zeros((len(samples), *self.feature_shape_), dtype=samples.dtype)
-        if mode is None:
-            full.reshape(len(samples), -1)[:, mask] = samples
-        else:
-            np.moveaxis(full, mode + 1, 0)[mask] = np.moveaxis(
-                samples.reshape(len(samples), *kept_shape), mode + 1, 0
-            )
-        return full.reshape(len(samples), -1) if rows else full
+        return put_back(samples, mask, self.feature_shape_, mode, rows=rows)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Return the names of the selected features, in the order of `transform`.

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import to_numpy
-from tensift.selection._geometry import Geometry, GeometryOrder, with_weights
+from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._given_samples import with_weights
 from tensift.selection._halves import Halves, halves_of, seen_on
 from tensift.selection._kept_neighbours import kept_by
 from tensift.selection._limited_count import LimitedOrders, limited_orders

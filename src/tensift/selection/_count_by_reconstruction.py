@@ -13,7 +13,7 @@ from tensift._utils.stacks import adjoint, conjugate, outer, real_part, squared_
 from tensift.selection._column_subsets import ColumnSubsetOrder, Step
 from tensift.selection._count import SuggestedCount, resolved_for
 from tensift.selection._fibres import Fibres
-from tensift.selection._geometry import with_weights
+from tensift.selection._given_samples import with_weights
 from tensift.selection._halves import halves_of, seen_on
 from tensift.selection._limited_count import LimitedOrders, limited_orders
 from tensift.selection._limits import FeatureLimits

@@ -50,5 +50,6 @@ class EstimateInUnits:
         found = self.estimate.of(known / self.scales[self.elements], return_std=True)
         values, deviations = (one * self.scales for one in found)
         exact = self.estimate.deviation[self.elements] == 0
-        values[:, self.elements[exact]] = known[:, exact]  # without rounding
+        given, place = known[:, exact], self.elements[exact]
+        values[:, place] = np.where(np.isnan(given), values[:, place], given)  # without rounding
         return (values, deviations) if return_std else values

@@ -53,8 +53,6 @@ from numpy.typing import ArrayLike, NDArray
 from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import (
     device_of,
-    in_precision,
-    is_complex,
     is_device_array,
     moved_to,
     namespace_of,
@@ -62,11 +60,13 @@ from tensift._utils.namespace import (
     to_numpy,
 )
 from tensift._utils.threads import one_blas_thread
+from tensift.selection._gaps import effective_sizes, with_observed_deviations
+from tensift.selection._given_samples import fibres_of, fibres_of_flags, with_weights
 from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
 from tensift.selection._quarters import quarters_of
-from tensift.sources import KeptSamples, SampleWeights
+from tensift.sources import KeptSamples
 
 __all__ = ["Geometry", "GeometryOrder", "feature_agreement", "indices_like", "standard_error"]
 
@@ -79,9 +79,9 @@ _DIRECTIONS = 50  # components that neighbours to be kept are found in
 _BLOCK = 512  # columns whose neighbours are compared together
 
 
-def standard_error(n_samples: float) -> float:
+def standard_error(n_samples: Any) -> Any:
     """The standard error of the agreement of a feature that is noise."""
-    return 1 / math.sqrt(2.5 * n_samples)
+    return 1 / np.sqrt(2.5 * np.maximum(n_samples, 1))
 
 
 def feature_agreement(
@@ -130,8 +130,10 @@ class Geometry:
 
     Parameters
     ----------
-    rows : array of shape (n, d_1, ..., d_m)
-        Samples, real or complex, of any array library.
+    rows : array of shape (n, d_1, ..., d_m), or KeptSamples
+        Samples, real or complex, of any array library. If some values are estimates, deviations are
+        those of the observed ones. Estimates vary less than these, and what they do not tell counts
+        as variation on which samples do not agree.
     feature_mode : int or None
         None: every element is a feature. An int: every index along that mode is one.
 
@@ -141,6 +143,9 @@ class Geometry:
         The number of distinct samples, and of features.
     effective_size : float
         The number of equally weighted samples that say as much.
+    n_observed : float or ndarray of shape (n_features,)
+        That number for the samples in which each feature was observed; for fibres, an element of
+        it on average.
     shares : ndarray of shape (n_samples,) or None
         The weights of the samples, scaled to a mean of one.
     is_constant : bool
@@ -163,10 +168,16 @@ class Geometry:
             self._look(kept, feature_mode)
 
     def _look(self, kept: KeptSamples, feature_mode: int | None) -> None:
-        raw = _fibres(kept.rows, feature_mode)
+        raw = fibres_of(kept.rows, feature_mode)
         xp = namespace_of(raw)
         self.n_samples, self.n_features, _ = raw.shape
         self.effective_size, self.shares = kept.effective_size, kept.shares
+        self.n_observed: Any = self.effective_size
+        told: NDArray[np.float64] = np.ones(self.n_features)
+        if kept.observed is not None:
+            observed = fibres_of_flags(kept.observed, feature_mode, raw.shape)
+            self.n_observed = effective_sizes(observed, self.shares).mean(axis=1)
+            raw, told = with_observed_deviations(raw, observed, self.shares)
         roots = None
         if self.shares is None:
             values = raw - xp.mean(raw, axis=0, keepdims=True)
@@ -192,7 +203,7 @@ class Geometry:
         self._components = self._products = None
         if self.kept.size:
             components, agreement = _look_at(values, deviation, self.shares)
-            self.agreement[self.kept] = agreement
+            self.agreement[self.kept] = agreement * told[self.kept]
             self._components = components.of_all()
             root = np.sqrt(deviation)
             values /= moved_or_same(values, root[:, None])
@@ -238,7 +249,17 @@ class Geometry:
     @property
     def n_structured(self) -> int:
         """The number of features on which neighbours agree more than on noise, by two errors."""
-        return int(np.count_nonzero(self.agreement > 2 * standard_error(self.effective_size)))
+        return int(np.count_nonzero(self.agreement > 2 * self.standard_error))
+
+    @property
+    def standard_error(self) -> Any:
+        """The standard error of the agreement of a feature that is noise; one or one for each."""
+        return standard_error(self.n_observed)
+
+    @property
+    def is_structured(self) -> NDArray[np.bool_]:
+        """Which of the features that take part have more agreement than one standard error."""
+        return np.asarray((self.agreement > self.standard_error)[self.kept])
 
     def alignment(self, order: Any) -> Any:
         """How similar samples look in the first 1, 2, ... features of an order and in all of them.
@@ -295,7 +316,7 @@ class GeometryOrder:
         self._growth = geometry.overlaps.squares + self._kappa  # b_jj + 2 r_j + kappa
         self._total = self._square = xp.zeros_like(self._kappa)
         # Features with structure are free first, all others after them.
-        structured = agreement > standard_error(geometry.effective_size)
+        structured = geometry.is_structured
         self.tiers = np.where(structured, 0, 1)
         self._free = [indices_like(values, tier) for tier in (structured, np.ones_like(structured))]
         ends = [int(np.count_nonzero(structured)), len(structured)]
@@ -379,18 +400,6 @@ class GeometryOrder:
         return self.geometry.alignment(indices_like(self.geometry.values, features))
 
 
-def with_weights(
-    samples: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None = None
-) -> KeptSamples:
-    """Return samples with the weights and groups that a user passed."""
-    kept = KeptSamples.of(samples)
-    weights = SampleWeights.of(sample_weight, groups)
-    if weights is None:
-        return kept
-    used = np.flatnonzero(weights.check_length(len(kept)).positive)
-    return KeptSamples(kept.take(used).rows, weights.used.values, weights.used.groups)
-
-
 def _score_weights(scores: Any, geometry: Geometry) -> Any:
     """Return the square roots of the scores of the features that take part."""
     xp = namespace_of(scores)
@@ -399,24 +408,6 @@ def _score_weights(scores: Any, geometry: Geometry) -> Any:
     largest = xp.max(scores)
     scores = xp.where(scores > _LEAST_WEIGHT * largest, scores, _LEAST_WEIGHT * largest)
     return xp.where(largest > 0, xp.sqrt(xp.abs(scores)), xp.ones_like(scores))
-
-
-def _fibres(rows: Any, feature_mode: int | None) -> Any:
-    """Return samples as ``(n, features, values of a feature)``, real and floating."""
-    xp = namespace_of(rows)
-    if is_device_array(rows):
-        rows = in_precision(rows, precision_of(rows))
-    else:
-        rows = np.asarray(rows, complex if np.iscomplexobj(rows) else float)
-    n_samples = rows.shape[0]
-    if is_complex(rows):
-        rows = xp.stack([xp.real(rows), xp.imag(rows)], axis=-1)
-        if feature_mode is None:
-            return xp.reshape(rows, (n_samples, -1, 2))
-    if feature_mode is None:
-        return xp.reshape(rows, (n_samples, -1, 1))
-    moved = xp.moveaxis(rows, feature_mode + 1, 1)
-    return xp.reshape(moved, (n_samples, moved.shape[1], -1))
 
 
 def _look_at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from tensift.moments import FeatureScale, Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import count_by_neighbours
+from tensift.selection._gaps import without_gaps
 from tensift.selection._geometry import Geometry, GeometryOrder
 from tensift.selection._rules import selection_by
 from tensift.sources import SampleWeights
@@ -49,6 +51,8 @@ class GeometrySelector(TensorSelector):
     sample_dim : hashable, list of these or None, default=None
         The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
         of a scene is a sample. None: the first.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed (see Notes).
     scale : {"feature"} or None, default=None
         "feature" divides every feature by its standard deviation in the samples that are looked
         at, for features in different units: then their units do not count. With `feature_mode`, all
@@ -78,6 +82,8 @@ class GeometrySelector(TensorSelector):
         The number of elements of a sample.
     names_ : tensift.labels.Names or None
         What the modes of a sample are called, if the samples said so.
+    missing_ : MissingValues
+        With ``missing="allow"``: what was missing in the samples that are looked at.
 
     See Also
     --------
@@ -93,6 +99,12 @@ class GeometrySelector(TensorSelector):
     Copies of a sample count as one sample whose weight is their number. So weights and copies give
     the same result. All samples have the same number of neighbours; weights count in how strongly
     neighbours are linked, and in all means and products.
+
+    With ``missing="allow"`` NaN stands for a value that was not observed, at random, and gets its
+    conditional mean given the rest of the sample (`tensift.moments.conditional_means`). Features
+    keep the deviation of their observed values; what the estimates do not tell counts as variation
+    on which samples do not agree. Features that were never observed in the samples that are looked
+    at have a score of 0, come last and are not selected. `transform` passes NaN through.
 
     References
     ----------
@@ -124,6 +136,7 @@ class GeometrySelector(TensorSelector):
             for name, constraint in TensorSelector._parameter_constraints.items()
             if name != "selection"
         },
+        **TensorSelector._may_be_missing,
         "sample_dim": "no_validation",
         "scale": [StrOptions({"feature"}), None],
         "verbose": ["verbose"],
@@ -139,6 +152,7 @@ class GeometrySelector(TensorSelector):
         feature_mode: int | str | None = None,
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        missing: str = "raise",
         scale: str | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -148,6 +162,7 @@ class GeometrySelector(TensorSelector):
         self.scale = scale
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.verbose = verbose
 
     @fit_context
@@ -180,21 +195,25 @@ class GeometrySelector(TensorSelector):
         -------
         self
         """
+        self.__dict__.pop("missing_", None)
         weights = SampleWeights.of(sample_weight, groups_of(X, groups))
         kept = take_in_subsample(self, X, weights=weights, verbose=bool(self.verbose))
         if self._samples_to_learn_from() is None:  # they came from a source or moments, as copies
             self._keep_rows(kept)
+        self._note_missing(kept.rows)
         mode = self._scored_mode = self._mode_of_features()
         if self.scale == "feature":
             own = None if kept.weights is None else SampleWeights(kept.weights)
             self._deviations = FeatureScale(mode).of_samples(kept.rows, own)
             kept = self._kept_in_units(kept)
+        kept = without_gaps(kept)
         geometry = Geometry(kept, mode)
         if geometry.is_constant:
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
         suggested, limits = None, self._limits()
         if self.n_features_to_select == "auto":
-            suggested = count_by_neighbours(kept, mode, geometry, limits)
+            whole = replace(kept, observed=None)  # estimates are taken as they are
+            suggested = count_by_neighbours(whole, mode, geometry, limits)
         count = self._checked_count(geometry.n_features, suggested)
         selected = selection_by(
             lambda: GeometryOrder(geometry), count, suggested, limits, geometry.kept

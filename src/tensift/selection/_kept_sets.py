@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import moved_to, namespace_of, precision_of, to_numpy
 from tensift.selection._column_subsets import _RIDGE, _TIE, Regression, _weights
 from tensift.selection._fibres import Fibres
-from tensift.selection._geometry import Geometry, GeometryOrder, standard_error
+from tensift.selection._geometry import Geometry, GeometryOrder
 
 __all__ = ["AlignedSet", "ExplainingSet", "KeptSet", "best_additions", "best_feature"]
 
@@ -119,7 +119,7 @@ class AlignedSet:
         self.tie = _TIE[precision_of(geometry.values)]
         self._places = np.full(self.size, -1)
         self._places[geometry.kept] = np.arange(len(geometry.kept))
-        structured = geometry.agreement > standard_error(geometry.n_samples)
+        structured = geometry.agreement > geometry.standard_error
         self.tiers = np.where(self._places < 0, 2, np.where(structured, 0, 1))
         self._squares = geometry.overlaps.squares
         xp = namespace_of(self._gains)

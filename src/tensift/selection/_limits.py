@@ -105,6 +105,18 @@ class FeatureLimits:
         other.included = np.array(features, dtype=np.intp)
         return other
 
+    def without_unobserved(self, never: NDArray[np.bool_]) -> FeatureLimits:
+        """Return the same limits without the features that were never observed."""
+        lost = self.included[never[self.included]]
+        if lost.size:
+            raise ValueError(
+                f"include has the feature {self.finder.names[lost[0]]!r}, which was never observed "
+                "(all its values are NaN); leave it out"
+            )
+        other = copy(self)
+        other.excluded = np.union1d(self.excluded, np.flatnonzero(never))
+        return other
+
     def members(self, unit: int) -> NDArray[np.intp]:
         """Return the features of a unit, by index."""
         return self._in_units[self._ends[unit] - self.unit_size[unit] : self._ends[unit]]

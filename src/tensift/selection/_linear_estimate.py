@@ -65,6 +65,7 @@ from tensift._utils.namespace import (
     widened,
 )
 from tensift._utils.stacks import adjoint, squared_modulus
+from tensift.selection._known_gaps import KnownGaps
 from tensift.sources import KeptSamples
 
 __all__ = ["LinearEstimate"]
@@ -123,7 +124,7 @@ class LinearEstimate:
     ) -> None:
         kept = KeptSamples.of(rows)
         rows = widened(kept.rows)
-        self._known = known
+        self._known, self._observed = known, kept.observed
         self._n_rows, self.size = rows.shape
         self._n_samples = kept.effective_size if kept.weights is not None else len(kept)
         self._weigh(rows, kept)
@@ -152,6 +153,8 @@ class LinearEstimate:
             self._of_others = _with_noise(plain, columns, penalties + ridge, exact)
             self._of_known = _with_noise(plain, columns, np.maximum(penalties, least), exact)
         self._learn(rows, columns)
+        self._observed = None
+        self._gaps = KnownGaps(plain, exact**2 * (self._n_samples - 1) + ridge)
 
     def of(self, values: Any, *, return_std: bool = False) -> Any:
         """Estimate all values ``(m, d)`` from the known ones ``(m, s)``.
@@ -160,7 +163,13 @@ class LinearEstimate:
         """
         values = widened(values)
         xp = namespace_of(values)
-        centred = self._centred(self._divided(values))
+        centred, doubt = self._centred(self._divided(values)), None
+        if isinstance(values, np.ndarray) and np.isnan(values).any():
+            centred, doubt = self._gaps.filled(centred, self._weights if return_std else None)
+            estimates = centred * self._unit + self._center[self._known]
+            if self._deviations is not None:
+                estimates = estimates * self._deviations[self._known]
+            values = np.where(np.isnan(values), estimates, values)
         found = xp.matmul(centred, self._weights) * self._unit + self._center
         if self._deviations is not None:
             found = found * self._deviations
@@ -174,6 +183,12 @@ class LinearEstimate:
         if self._of_known is not self._of_others:
             of_known = xp.sqrt(1 + self._of_known.leverage(centred))[:, None] * self.deviation
             inflated = xp.where(self._is_known, of_known, inflated)
+        if doubt is not None:
+            units = np.full(self.size, self._unit)
+            units = units if self._deviations is None else units * self._deviations
+            inflated = np.sqrt(inflated**2 + doubt.of_all * units**2)
+            own = np.sqrt(doubt.of_known) * units[self._known]
+            inflated[:, self._known] = np.where(own > 0, own, inflated[:, self._known])
         return found, inflated
 
     @property
@@ -272,10 +287,11 @@ class LinearEstimate:
         for (start, stop), block in zip(
             _ranges(self._n_rows, self.size), self._blocks(rows), strict=True
         ):
-            weight, square = self._of_others.fit(block)
+            seen = None if self._observed is None else self._observed[:, start:stop]
+            weight, square = self._of_others.fit(block, seen)
             if self._of_known is not self._of_others:
                 is_known = self._is_known[start:stop]
-                weight_known, square_known = self._of_known.fit(block)
+                weight_known, square_known = self._of_known.fit(block, seen)
                 weight = xp.where(is_known, weight_known, weight)
                 square = xp.where(is_known, square_known, square)
             is_given = self._is_given[start:stop]
@@ -353,8 +369,11 @@ class _Regression:
         if noise is not None:
             self._inflation = self._inflation + self._leverage_of_noise()
 
-    def fit(self, block: Any) -> tuple[Any, Any]:
-        """Return the weights ``(s, b)`` for columns ``(n, b)``, and their ``sigma_f^2``."""
+    def fit(self, block: Any, observed: NDArray[np.bool_] | None = None) -> tuple[Any, Any]:
+        """Return the weights ``(s, b)`` for columns ``(n, b)``, and their ``sigma_f^2``.
+
+        Errors are those of the `observed` values.
+        """
         known, xp = self._known, namespace_of(block)
         targets = xp.matmul(adjoint(known.left), block)
         weights = (known.values / (known.squares + self._ridge))[:, None] * targets
@@ -365,7 +384,11 @@ class _Regression:
         left = (block - xp.matmul(known.left, targets)) + xp.matmul(known.left, lost)
         errors = squared_modulus(left) / (self._spared**2 * self._inflation)[:, None]
         # Errors of samples with weights were multiplied by the roots of these.
-        variance = xp.sum(errors, axis=0) / known.n_samples
+        if observed is None:
+            variance = xp.sum(errors, axis=0) / known.n_samples
+        else:
+            number = observed.sum(axis=0) if known.weights is None else known.weights @ observed
+            variance = np.where(observed, errors, 0).sum(axis=0) / np.where(number > 0, number, 1)
         if self._noise is not None:
             of_noise = xp.matmul(self._noise**2, squared_modulus(weights))
             share = 1.0 if known.weights is None else known.weights

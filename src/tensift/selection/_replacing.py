@@ -249,19 +249,25 @@ class ReplacingSelector(RestoringSelector):
         True
         """
         features = self._kept_features()
-        left = self.order_.shape[0] - len(features)
+        seen = self._observed_features()
+        left = self._n_observed(self.order_.shape[0]) - len(features)
         if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
             raise ValueError(f"k must be a positive whole number, got {k!r}")
         if k > left:
             raise ValueError(f"k={k} is more than the {left} features that are not kept")
         limits = self._fitted_limits()
         if limits is None:
-            added = best_additions(self._kept_set(features), features, int(k))
+            added = best_additions(self._kept_set(features), features, int(k), seen)
         else:
             witness = room_for(limits, features, int(k))
             kept = self._kept_set(features)
             added = limited_additions(kept, limits, features, int(k), witness)
         return np.array(added, dtype=np.intp)
+
+    def _observed_features(self) -> NDArray[np.bool_] | None:
+        """Return which features were ever observed; None for all."""
+        never = self._never_observed()
+        return None if never is None else ~never
 
     def _kept_features(self) -> list[int]:
         self._checked_samples(_WHO)
@@ -278,7 +284,7 @@ class ReplacingSelector(RestoringSelector):
     def _kept_set(self, features: Sequence[int]) -> KeptSet:
         """Return what the kept features are worth by the rule."""
         mode = self._fitted_mode()
-        rows = self._kept_in_units(self._checked_samples(_WHO).kept())
+        rows = self._kept_in_units(self._filled(self._checked_samples(_WHO)))
         kept: KeptSet
         if self.selection == "geometry":
             geometry = Geometry(rows, mode)
@@ -297,11 +303,11 @@ class ReplacingSelector(RestoringSelector):
 
     def _replacements(self, features: Sequence[int], wanted: Sequence[int]) -> Replacements:
         kept = self._kept_set(features)
-        limits, whole = self._fitted_limits(), kept.value
+        limits, whole, seen = self._fitted_limits(), kept.value, self._observed_features()
         found = []
         for feature in wanted:
             fewer = kept.without(feature)
-            allowed = None if limits is None else substitutes(limits, features, feature)
+            allowed = seen if limits is None else substitutes(limits, features, feature)
             substitute = best_feature(fewer, features, allowed)
             less = replaced = fewer.value
             if substitute is not None:

@@ -25,9 +25,13 @@ from tensift._utils.namespace import (
     to_numpy,
 )
 from tensift.labels import Labelled, Names, is_recording, is_xarray, kept_recording, kept_values
-from tensift.moments import TensorEstimator, check_finite, check_finite_on_device, divided
+from tensift.moments import (
+    check_finite,
+    is_missing,
+)
 from tensift.selection._estimate_in_units import EstimateInUnits
 from tensift.selection._keep_on_device import selected_on_device
+from tensift.selection._knows_gaps import KnowsGaps
 from tensift.selection._linear_estimate import LinearEstimate
 from tensift.selection._reconstruction_curve import (
     ReconstructionCurve,
@@ -53,7 +57,7 @@ class _Learned:
         """Forget the estimate, which can be learned again from samples on the host."""
 
 
-class RestoringSelector(SelectorMixin, TensorEstimator):
+class RestoringSelector(SelectorMixin, KnowsGaps):
     """A selector that restores samples from the features that it keeps.
 
     It keeps a copy of some evenly spaced samples. `_samples_to_learn_from` is the only place that
@@ -77,6 +81,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
     def _learn_shape(self, shape: tuple[int, ...], names: Names | None = None) -> None:
         super()._learn_shape(shape, names)
         self._samples = self._learned = None  # those of an earlier fit
+        self.__dict__.pop("_gapless", None)
 
     def _keep_samples(self, samples: Any, weights: SampleWeights | None = None) -> None:
         """Keep a copy of evenly spaced samples: the user may write to the array later."""
@@ -103,14 +108,6 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             )
         return samples
 
-    def _in_units(self, rows: Any) -> Any:
-        """Return samples in the units of the fit: divided by the deviations of features, or not."""
-        return rows if self._deviations is None else divided(rows, self._deviations)
-
-    def _kept_in_units(self, kept: KeptSamples) -> KeptSamples:
-        """Return kept samples in the units of the fit."""
-        return replace(kept, rows=self._in_units(kept.rows))
-
     def _learned_estimate(
         self, noise: NDArray[np.float64] | None
     ) -> LinearEstimate | EstimateInUnits:
@@ -134,7 +131,7 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
 
     def _estimate_from(self, count: int, noise: NDArray[np.float64] | None) -> LinearEstimate:
         """Learn an estimate from the first `count` features."""
-        samples = self._checked_samples("reconstruct").kept().distinct()
+        samples = self._filled(self._checked_samples("reconstruct")).distinct()
         xp = namespace_of(samples.rows)
         elements, kept_shape = self._elements_of(count)
         flat = xp.reshape(samples.rows, (len(samples), self.n_features_in_))
@@ -145,11 +142,15 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
                 noise = np.broadcast_to(noise.reshape(axes), kept_shape).reshape(-1)
         elif noise is not None:
             noise = np.full(math.prod(kept_shape), float(noise))
+        observed = samples.observed
+        if observed is not None:
+            observed = observed.reshape(len(observed), -1)
         scales = self._scales_of_elements()
         if noise is not None and scales is not None:
             noise = noise / scales[elements]
         deviations = None if self._deviations is None else self._deviations.ravel()
-        return LinearEstimate(KeptSamples(flat, samples.weights), elements, noise, deviations)
+        known = replace(samples, rows=flat, observed=observed)
+        return LinearEstimate(known, elements, noise, deviations)
 
     def _scales_of_elements(self) -> NDArray[np.float64] | None:
         """Return what each element was divided by; None if they were left as they are."""
@@ -251,12 +252,18 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
             estimate = self._learned_estimate(checked)
             rows = len(source.sample_shape) == 1 and (mode is not None or self._rows_in)
             shape = self.feature_shape_
-            return _from_source(source, estimate, (-1,) if rows else shape, return_std=return_std)
+            return _from_source(
+                source,
+                estimate,
+                (-1,) if rows else shape,
+                return_std=return_std,
+                missing=self._allows_missing,
+            )
         if self._takes_device_arrays:
             check_same_kind(Z, self._fitted_kind(), type(self).__name__)
         else:
             refuse_device_array(Z, type(self).__name__)
-        values: Any = check_finite_on_device(Z, "Z") if is_device_array(Z) else check_finite(Z, "Z")
+        values = self._checked_values(Z, "Z")
         rows = values.ndim == 2 and (mode is not None or self._rows_in)
         _check_shape(tuple(values.shape[1:]), shapes)
         estimate = self._learned_estimate(checked)
@@ -327,6 +334,10 @@ class RestoringSelector(SelectorMixin, TensorEstimator):
         known = [self._elements_of(count)[0] for count in wanted]
         if source is None:
             samples = self._validate_samples(X, reset=False, min_samples=1)
+            if not is_device_array(samples) and is_missing(samples).any():
+                raise ValueError(
+                    "X has missing values, of which no error is known; pass samples without NaN"
+                )
             sums = errors_of_samples(samples, zip(learned, known, strict=True))
             number = samples.shape[0]
         else:
@@ -351,9 +362,10 @@ def estimates_of_chunk(
     estimate: LinearEstimate | EstimateInUnits,
     shape: tuple[int, ...],
     return_std: bool,
+    missing: bool,
 ) -> NDArray:
     """Return the estimates for a chunk of known values, and the deviations side by side."""
-    values = check_finite(chunk, "Z")
+    values = check_finite(chunk, "Z", allow_nan=missing)
     _check_real(np.iscomplexobj(values), estimate)
     values = values.reshape(len(values), -1)
     found = estimate.of(values, return_std=return_std)
@@ -368,10 +380,17 @@ def _from_source(
     shape: tuple[int, ...],
     *,
     return_std: bool,
+    missing: bool,
 ) -> Any:
     """Estimate samples chunk by chunk; the source is read once."""
     found = source.map(
-        partial(estimates_of_chunk, estimate=estimate, shape=shape, return_std=return_std)
+        partial(
+            estimates_of_chunk,
+            estimate=estimate,
+            shape=shape,
+            return_std=return_std,
+            missing=missing,
+        )
     )
     if not return_std:
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -125,10 +125,11 @@ def select_features(
     if rule == "geometry" or (suggest and rule == "top"):
         geometry = Geometry(kept, feature_mode)
     if suggest and kept is not None:
+        whole = replace(kept, observed=None)  # estimates are taken as they are
         if geometry is None:
-            suggested = count_by_reconstruction(kept, feature_mode, limits)
+            suggested = count_by_reconstruction(whole, feature_mode, limits)
         else:
-            suggested = count_by_neighbours(kept, feature_mode, geometry, limits)
+            suggested = count_by_neighbours(whole, feature_mode, geometry, limits)
     count = count_of(suggested)
     if rule == "top":
         order = rank_features(scores, ties)

@@ -252,4 +252,5 @@ def locate_errors(chunk: Chunk) -> Iterator[None]:
     except UnusableSample as error:
         row = chunk.start + chunk.row_of_used(error.row)
         where = f"sample {row} is the first ({chunk.place})"
-        raise ValueError(f"Input X contains {error.what}: {where}") from None
+        hint = "; missing='allow' takes NaN as not observed" if error.what == "NaN" else ""
+        raise ValueError(f"Input X contains {error.what}: {where}{hint}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class KeptSamples:
         Positive weights, on the host; None if samples count alike. Only their ratios matter.
     groups : ndarray of int, shape (n,), or None
         The number of each sample's group, on the host.
+    observed : ndarray of bool of the shape of `rows`, or None
+        Where values were observed, if the others are estimates.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class KeptSamples:
     rows: Any
     weights: NDArray[np.float64] | None = None
     groups: NDArray[np.intp] | None = None
+    observed: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, rows: Any) -> KeptSamples:
@@ -84,11 +87,12 @@ class KeptSamples:
             namespace_of(rows).take(rows, place, axis=0),
             None if self.weights is None else self.weights[index],
             None if self.groups is None else self.groups[index],
+            None if self.observed is None else self.observed[index],
         )
 
     def to_numpy(self) -> KeptSamples:
         """Return the same with the samples on the host."""
-        return KeptSamples(to_numpy(self.rows), self.weights, self.groups)
+        return replace(self, rows=to_numpy(self.rows))
 
     def distinct(self, *, across_groups: bool = True) -> KeptSamples:
         """Return every sample once, in the order of first occurrence; copies add up their weights.
@@ -97,7 +101,7 @@ class KeptSamples:
         whatever looks at neighbours, or holds samples out, has to look at distinct samples. With
         ``across_groups=False`` copies in other groups stay, so that groups can be held out.
         """
-        first = _first_occurrences(self.rows)
+        first = self.first_occurrences()
         if not across_groups and self.groups is not None:
             keys = np.stack([first, self.groups], axis=1)
             _, places, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
@@ -105,11 +109,16 @@ class KeptSamples:
         chosen, inverse = np.unique(first, return_inverse=True)
         if len(chosen) == len(self):
             return self
-        return KeptSamples(
-            self.take(chosen).rows,
-            np.bincount(np.ravel(inverse), self.weights).astype(float),
-            None if self.groups is None else self.groups[chosen],
-        )
+        weights = np.bincount(np.ravel(inverse), self.weights).astype(float)
+        return replace(self.take(chosen), weights=weights)
+
+    def first_occurrences(self) -> NDArray[np.intp]:
+        """Return for each sample the index of the first one that equals it; NaN equals NaN."""
+        rows = self.rows
+        if not is_device_array(rows) and rows.dtype.kind in "fc" and np.isnan(rows).any():
+            gaps = np.isnan(rows)
+            rows = np.stack([np.where(gaps, 0, rows), gaps], axis=1)
+        return _first_occurrences(rows)
 
 
 def _first_occurrences(rows: Any) -> NDArray[np.intp]:

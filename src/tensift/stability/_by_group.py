@@ -175,7 +175,8 @@ def select_by_group(
     estimator : TensorSelector
         The selector. It is not changed.
     X : array-like of shape (n, d_1, ..., d_m), or a dataset or DataArray with names
-        Samples in memory, without NaN or infinity.
+        Samples in memory, without infinity, and without NaN unless the selector has
+        ``missing="allow"``.
     groups : array-like of shape (n,) or "recordings"
         The group of each sample, such as its subject; or "recordings", if `X` are several. Each
         needs at least two samples.
@@ -208,7 +209,8 @@ def select_by_group(
             f"{estimator if isinstance(estimator, type) else type(estimator).__name__}"
         )
     given = unlabelled(X, getattr(estimator, "sample_dim", None)).in_one_unit()
-    data = check_data(given.samples)
+    allowed = getattr(estimator, "missing", "raise") == "allow"
+    data = check_data(given.samples, allow_nan=allowed)
     groups = groups_of(X, groups)
     codes = group_codes(groups)
     weights = SampleWeights.of(sample_weight, groups)

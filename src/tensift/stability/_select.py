@@ -57,8 +57,8 @@ def stability_selection(
     estimator : TensorSelector, or any estimator with `fit` and `get_support`
         The selector. It is not changed.
     X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
-        At least four samples, without NaN or infinity. The result keeps the names of a dataset or
-        a DataArray of xarray.
+        At least four samples, without infinity, and without NaN unless the selector has
+        ``missing="allow"``. The result keeps the names of a dataset or a DataArray of xarray.
     n_resamples : int, default=50
         The number of resamples, at least two. Half-samples need an even number.
     resampling : {"half", "bootstrap"}, default="half"
@@ -128,8 +128,9 @@ def stability_selection(
     Expect at most 12.5 false selections (an upper bound): features that half-samples keep no more
     often than the average feature.
     """
+    allowed = getattr(estimator, "missing", "raise") == "allow"
     labelled = unlabelled(X, getattr(estimator, "sample_dim", None)).in_one_unit()
-    data, names = check_data(labelled.samples), labelled.names
+    data, names = check_data(labelled.samples, allow_nan=allowed), labelled.names
     if len(data) < _FEWEST_SAMPLES:
         raise ValueError(
             f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "

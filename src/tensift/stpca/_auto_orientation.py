@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from tensift.labels import Names
 from tensift.metrics import judge_selections
+from tensift.moments import Moments, OrientedEstimator, sample_axes
 from tensift.sources import KeptSamples
+from tensift.stpca._penalties import is_auto
 
-__all__ = ["BASES", "OrientationChoice", "choose_orientation"]
+__all__ = ["OrientationChoice", "candidates_of", "choose_orientation"]
 
-BASES = ("identity", "dct", "haar", "eigen")  # what basis="auto" tries
+_BASES = ("identity", "dct", "haar", "eigen")  # what basis="auto" tries
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,35 @@ class OrientationChoice:
     chosen: int
     reason: str
     names: Names | None = None
+
+
+def candidates_of(estimator: OrientedEstimator, X: Any) -> list[tuple[int | str, Any]]:
+    """Return the orientations and bases to choose from."""
+    if isinstance(X, Moments):
+        raise ValueError(
+            "orientation='auto' and basis='auto' need samples, but X is Moments, whose "
+            "orientation and basis are fixed; give both"
+        )
+    source = estimator._source_of(X)
+    if source is not None and not source.rereadable:
+        raise ValueError(
+            "orientation='auto' and basis='auto' read the samples several times, but X is an "
+            "iterator, which can be read only once; pass something that can be read again, "
+            "such as tensift.sources.Chunks"
+        )
+    if source is None:
+        X = estimator._unlabelled(X, fitted=False).samples
+        sample_axes(X)  # raise an error for vectors, which have no mode to choose
+    shape = np.shape(X)[1:] if source is None else source.sample_shape
+    if len(shape) == 1 and estimator.feature_shape is not None:
+        shape = tuple(estimator.feature_shape)
+    orientations: list[int | str] = [estimator.orientation]
+    if is_auto(estimator.orientation):
+        orientations = list(range(len(shape)))
+    bases = [estimator.basis]
+    if is_auto(estimator.basis):
+        bases = list(_BASES) if len(shape) > 1 else ["identity"]
+    return [(one, other) for one in orientations for other in bases]
 
 
 def choose_orientation(

@@ -54,6 +54,7 @@ def stpca_path(
     scale: str | None = "max",
     feature_shape: tuple[int, ...] | None = None,
     sample_dim: SampleDims = None,
+    missing: str = "raise",
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -75,7 +76,9 @@ def stpca_path(
     lams, etas : array-like of float, optional
         The grid, in any order. The default is the paper's grid, 0.01, 0.1, 1, 10 and 100, or, with
         ``penalty_units="relative"``, 0.001, 0.005, 0.02, 0.1 and 0.5.
-    orientation, basis, feature_mode, score_by, scale, feature_shape, sample_dim, random_state
+    orientation, basis, feature_mode, score_by, scale, feature_shape
+        As in `STPCASelector`.
+    sample_dim, missing, random_state
         As in `STPCASelector`.
     sample_weight, groups : array-like of shape (n,), optional
         How much each sample counts, and groups that count equally, as in `STPCASelector.fit`.
@@ -122,6 +125,7 @@ def stpca_path(
         scale=scale,
         feature_shape=feature_shape,
         sample_dim=sample_dim,
+        missing=missing,
         n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,
@@ -134,14 +138,14 @@ def stpca_path(
         for name, values in (("lams", lams), ("etas", etas))
     )
     check_fractions(penalty_units, {"lams": lams, "etas": etas})
-    executor, orient, n_samples = _take_in(
+    executor, orient, many_samples = _take_in(
         selector, X, SampleWeights.of(sample_weight, groups_of(X, groups))
     )
     with blas_threads_for(executor.n_slices):
         lams, etas = absolute_penalties(penalty_units, {"lams": lams, "etas": etas}, executor)
     scoring = selector._scoring(orient, X if isinstance(X, GramTensor) else selector._moments)
     settings = solver_from(solver)
-    slice_solver = settings.resolve(many_samples=executor.size < n_samples)
+    slice_solver = settings.resolve(many_samples=many_samples)
     depends_on = (
         __version__,
         slice_solver,
@@ -183,8 +187,11 @@ def stpca_path(
 
 def _take_in(
     selector: STPCASelector, X: Any, weights: SampleWeights | None
-) -> tuple[SliceExecutor, Orientation, float]:
-    """Return an executor for the slices, the orientation, and the number of samples."""
+) -> tuple[SliceExecutor, Orientation, bool]:
+    """Return an executor for the slices, the orientation, and whether samples are many.
+
+    They are many if there are more than features in a slice.
+    """
     if not isinstance(X, Moments | GramTensor):
         selector._take_in(X, weights=weights)
         return _executor(selector)
@@ -215,8 +222,15 @@ def _take_in(
     selector._learn_shape(shape)
     orientation = Orientation(shape, 0, make_transforms("identity", [X.n_slices]))
     # Thin factors have one column per sample. For dense matrices, assume many samples.
-    n_samples = X.array.shape[2] if X.thin else X.size + 1
-    return executor_for_gram(X), orientation, n_samples
+    many = X.array.shape[2] > X.size if X.thin else True
+    return executor_for_gram(X), orientation, many
+
+
+def _check_missing(selector: STPCASelector, moments: Moments) -> None:
+    """Raise an error if too little was observed, and warn of what is hardly known."""
+    if moments.missing is not None:
+        moments.missing.check()
+        moments.missing.warn(selector.names_)
 
 
 def _names_of_features(selector: STPCASelector, mode: int | None) -> Names | None:
@@ -224,10 +238,12 @@ def _names_of_features(selector: STPCASelector, mode: int | None) -> Names | Non
     return names if names is None or mode is None else names.only([mode])
 
 
-def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, float]:
-    """Return an executor for the moments that a selector has, their orientation and count."""
+def _executor(selector: STPCASelector) -> tuple[SliceExecutor, Orientation, bool]:
+    """Return an executor for the moments of a selector, and what `_take_in` does."""
+    _check_missing(selector, selector._moments)
     moments = selector._moments = selector._moments_in_units()
-    return executor_for(moments, selector.scale), moments.orientation, moments.sample_size
+    many = moments.widest < moments.sample_size
+    return executor_for(moments, selector.scale), moments.orientation, many
 
 
 def _like(scores: Any, penalties: NDArray[np.float64]) -> Any:

@@ -26,10 +26,9 @@ from tensift.moments import (
     OrientedEstimator,
     SamplesInMemory,
     not_kept_message,
-    sample_axes,
     take_in_subsample,
 )
-from tensift.selection import Constraints, TensorSelector
+from tensift.selection import Constraints, TensorSelector, without_gaps
 from tensift.solvers import (
     ExactSolver,
     PaperSolver,
@@ -40,7 +39,7 @@ from tensift.solvers import (
     warn_of_open_slices,
 )
 from tensift.sources import EvenSubsample, KeptSamples, SampleWeights
-from tensift.stpca._auto_orientation import BASES, choose_orientation
+from tensift.stpca._auto_orientation import candidates_of, choose_orientation
 from tensift.stpca._auto_penalties import choose_penalties
 from tensift.stpca._choice import AutomaticChoice
 from tensift.stpca._penalties import AUTO, check_fractions, given_penalties, is_auto
@@ -123,6 +122,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     sample_dim : hashable, list of these or None, default=None
         The dimension of a DataArray that counts samples, or several: ``("y", "x")`` if every pixel
         of a scene is a sample. None: the first.
+    missing : {"raise", "allow"}, default="raise"
+        What NaN means. "raise": an error. "allow": a value that was not observed (see Notes).
     n_jobs : int or None, default=None
         The number of threads over slices, -1 for as many as cores. The result does not depend on
         it. It has no effect on a device. A single slice is solved with the threads of BLAS instead,
@@ -177,7 +178,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     names_ : tensift.labels.Names or None
         What the modes of a sample are called, if the samples said so.
     n_samples_seen_ : int
-        The number of samples fitted whose weight is not zero.
+        The number of samples fitted whose weight is not zero; with ``missing="allow"``, those with
+        any value.
+    missing_ : MissingValues
+        With ``missing="allow"``: what was missing.
 
     Notes
     -----
@@ -190,6 +194,9 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     a multiple of the step. A whole-number weight is like copies of a sample, to rounding, as long
     as these copies are few enough to be kept. Copies of a sample count as one sample with a weight,
     also if nobody gave weights.
+
+    With ``missing="allow"`` covariances are those of `tensift.moments.ObservedMoments`. Samples
+    that rules look at, and all if a basis mixes elements, get conditional means in the gaps.
 
     The paper's solver starts from ``A = I / 2``, where the authors' program draws a random
     diagonal. For complex slices the program uses the objective of the conjugate operator to decide
@@ -215,6 +222,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorSelector._parameter_constraints,
         **OrientedEstimator._parameter_constraints,
+        **OrientedEstimator._may_be_missing,
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
         "eta": [Interval(Real, 0, None, closed="left"), StrOptions({AUTO})],
         "penalty_units": [StrOptions({"absolute", "relative"})],
@@ -250,6 +258,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         scale: str | None = "max",
         feature_shape: tuple[int, ...] | None = None,
         sample_dim: SampleDims = None,
+        missing: str = "raise",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = False,
@@ -268,6 +277,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         self.scale = scale
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -285,8 +295,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         Parameters
         ----------
         X : array-like of shape (n, d_1, ..., d_m) or (n, d), a source, or Moments
-            Samples, without NaN or infinity. Tensors may be complex. Memory maps, HDF5 and Zarr
-            arrays, Dask arrays, and iterators over chunks of samples are read one chunk at a time.
+            Samples, finite but for what `missing` allows. They may be complex. Memory maps, HDF5,
+            Zarr and Dask arrays, and iterators over chunks of samples are read one chunk at a time.
             Moments (`tensift.collect_moments`) stand for the samples they were collected from.
         y : None
             Ignored.
@@ -341,7 +351,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _fit_best_candidate(self, X: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit every candidate for the orientation and the basis, and become the best one."""
         weights = SampleWeights.of(sample_weight, groups_of(X, groups))
-        candidates = self._candidates(X)
+        candidates = candidates_of(self, X)
         kept = take_in_subsample(clone(self), X, weights=weights)
         fitted = [
             clone(self)
@@ -349,7 +359,8 @@ class STPCASelector(OrientedEstimator, TensorSelector):
             .fit(X, None, sample_weight, groups)
             for orientation, basis in candidates
         ]
-        kept = fitted[0]._kept_in_units(kept).to_numpy()
+        kept = without_gaps(fitted[0]._kept_in_units(kept).to_numpy())
+        kept = replace(kept, observed=None)  # estimates are taken as they are
         supports = [to_numpy(one.get_support(indices=True)) for one in fitted]
         tried = [(one.orientation_, one.basis) for one in fitted]
         mode, names = fitted[0]._mode_of_features(), fitted[0].names_
@@ -364,34 +375,6 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     def _chooses_orientation(self) -> bool:
         """Whether the orientation or the basis is chosen automatically."""
         return is_auto(self.orientation) or is_auto(self.basis)
-
-    def _candidates(self, X: Any) -> list[tuple[int | str, Any]]:
-        """Return the orientations and bases to choose from."""
-        if isinstance(X, Moments):
-            raise ValueError(
-                "orientation='auto' and basis='auto' need samples, but X is Moments, whose "
-                "orientation and basis are fixed; give both"
-            )
-        source = self._source_of(X)
-        if source is not None and not source.rereadable:
-            raise ValueError(
-                "orientation='auto' and basis='auto' read the samples several times, but X is an "
-                "iterator, which can be read only once; pass something that can be read again, "
-                "such as tensift.sources.Chunks"
-            )
-        if source is None:
-            X = self._unlabelled(X, fitted=False).samples
-            sample_axes(X)  # raise an error for vectors, which have no mode to choose
-        shape = np.shape(X)[1:] if source is None else source.sample_shape
-        if len(shape) == 1 and self.feature_shape is not None:
-            shape = tuple(self.feature_shape)
-        orientations: list[int | str] = [self.orientation]
-        if is_auto(self.orientation):
-            orientations = list(range(len(shape)))
-        bases = [self.basis]
-        if is_auto(self.basis):
-            bases = list(BASES) if len(shape) > 1 else ["identity"]
-        return [(one, other) for one in orientations for other in bases]
 
     def _resolve_orientation(self) -> None:
         if self._chooses_orientation():
@@ -413,7 +396,7 @@ class STPCASelector(OrientedEstimator, TensorSelector):
         orientation, self._deviations = moments.orientation, moments.orientation.deviations
         executor = executor_for(moments, self.scale)
         settings = solver_from(self.solver)
-        solver = settings.resolve(many_samples=executor.size < moments.sample_size)
+        solver = settings.resolve(many_samples=moments.widest < moments.sample_size)
         scoring = self._scoring(orientation, moments)
         with explained_failure():
             solution = self._solve_slices(executor, solver)
