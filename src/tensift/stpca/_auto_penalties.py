@@ -252,7 +252,7 @@ def _reason(
         for name, value, own in zip(("lam", "eta"), chosen, automatic, strict=True)
         if own
     ]
-    what = f"{' and '.join(names)}, {fraction:.2g} of what surely leaves no score above zero"
+    what = f"{' and '.join(names)}, {fraction:.2g} of penalties that make every score zero"
     share = shares[fraction]
     if share < _SHARE - _TOLERANCE:
         return (
