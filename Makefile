@@ -83,10 +83,11 @@ $(UV):
 	$(UV) pip install --quiet --python .venv-newest/bin/python --upgrade --editable '.[test]'
 	touch $@
 
-# Left out there: what depends on a cluster, a browser or the system's memory, but hardly on versions,
-# and the pages, whose numbers come from the versions of the day.
-FEWER := -m 'not slow' $(addprefix --ignore=tests/test_,dask_cluster.py dask_memory.py \
-	pages.py report_browser.py streaming_memory.py)
+# Left out there: what depends on a cluster, a browser, processes, clocks or the system's memory, but
+# hardly on versions, and the pages, whose numbers come from the versions of the day.
+FEWER := -m 'not slow' $(addprefix --ignore=tests/test_,cells.py dask_cluster.py dask_memory.py \
+	fuzz.py pages.py plan_model.py plan_pilot.py promises_process.py report_browser.py \
+	streaming_memory.py)
 
 test-lowest: .venv-lowest/.test  ## most tests, on the lowest versions promised
 	# Old releases warn of what newer ones of their own dependencies deprecate.
