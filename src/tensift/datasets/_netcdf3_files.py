@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ def open_netcdf3(path: Path) -> Contents:
     arrays: dict[str, StoredArray] = {}
     dims: dict[str, tuple[str, ...]] = {}
     attributes: dict[str, dict[str, Any]] = {}
-    with damaged_file(path, "NetCDF 3"), netcdf_file(path, "r", mmap=True) as file:
+    with _opened(path) as file:
         for name in file.variables:
             arrays[name] = _describe(path, name, file)
             dims[name] = tuple(file.variables[name].dimensions)
@@ -38,8 +40,14 @@ def open_netcdf3(path: Path) -> Contents:
     return Contents("NetCDF 3", named, coordinates=coordinates)
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a file that is closed in the end, also if it is damaged: SciPy would leave it open."""
+    with damaged_file(path, "NetCDF 3"), open(path, "rb") as stream:
+        yield netcdf_file(stream, "r", mmap=True)
+
+
 def _describe(path: Path, name: str, file: Any) -> StoredArray:
-    # Only here are values referred to: a mapped file cannot be closed while they are in use.
     values = file.variables[name].data
     shape = tuple(int(size) for size in values.shape)
     loader = _Loader(path, name)
@@ -61,7 +69,7 @@ class _Loader:
         return self._read(slice(start, stop))
 
     def _read(self, index: Any) -> np.ndarray:
-        with damaged_file(self.path, "NetCDF 3"), netcdf_file(self.path, "r", mmap=True) as file:
+        with _opened(self.path) as file:
             values = file.variables[self.name].data[index]
             # NetCDF 3 stores the first byte of numbers first.
             return np.array(values, dtype=values.dtype.newbyteorder("="))
