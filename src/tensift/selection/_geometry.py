@@ -187,11 +187,12 @@ class Geometry:
             values = values - xp.mean(shares * values, axis=0, keepdims=True)
             roots = np.sqrt(self.shares)
         peak, largest = _largest(values), _largest(raw)
+        del raw  # as large as the values, and not needed while these are looked at
         self.is_constant = peak <= _ROUNDING[precision_of(values)] * largest
         if peak > 0:
             values /= peak  # squares must neither overflow nor vanish
         if roots is not None:
-            values = values * moved_or_same(raw, roots[:, None, None])
+            values *= moved_or_same(values, roots[:, None, None])
         energies = xp.sum(energies_of(values), axis=1)
         deviation = np.sqrt(np.asarray(to_numpy(energies), float) / self.n_samples)
         self.kept = np.flatnonzero(deviation > _LEAST_DEVIATION * deviation.max())
@@ -432,8 +433,7 @@ def _look_at(
         graph = neighbour_graph(components.of(one, other), shares)
         judged = [quarter for quarter in range(4) if quarter not in (one, other)]
         part = np.sort(np.concatenate([columns[quarter] for quarter in judged]))
-        columns_judged = xp.take(flat, indices_like(flat, part), axis=1)
-        agreement = agreement_of(columns_judged, depth, graph, shares)
+        agreement = agreement_of(flat, depth, graph, shares, part)
         found[np.sort(np.concatenate([quarters[quarter] for quarter in judged]))] += agreement / 2
     return components, found
 
@@ -443,21 +443,27 @@ def agreement_of(
     depth: int,
     graph: scipy.sparse.csr_array,
     shares: NDArray[np.float64] | None = None,
+    columns: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
     """Return ``<X_j, W X_j> / <X_j, D X_j>``, with ``X_j`` centred by degree, on the host.
 
-    A feature has `depth` columns of `flat`, next to each other. Samples with weights were
+    A feature has `depth` columns of `flat`, next to each other. `columns` are those of the features
+    to judge, in their order; by default all are. Samples with weights were
     multiplied by the roots of these; the graph has the products of the weights of both ends.
     """
     xp = namespace_of(flat)
-    n_features = flat.shape[1] // depth
+    size = flat.shape[1] if columns is None else len(columns)
     weights = np.asarray(graph.sum(axis=1)).ravel()
     degrees = moved_or_same(flat, weights)
     roots = None if shares is None else moved_or_same(flat, np.sqrt(shares)[:, None])
     dense = moved_or_same(flat, graph.toarray()) if is_device_array(flat) else None
     shared, own = [], []
-    for start in range(0, flat.shape[1], _BLOCK):
-        block = flat[:, start : min(start + _BLOCK, flat.shape[1])]
+    for start in range(0, size, _BLOCK):
+        stop = min(start + _BLOCK, size)
+        if columns is None:
+            block = flat[:, start:stop]
+        else:
+            block = xp.take(flat, indices_like(flat, columns[start:stop]), axis=1)
         if roots is not None:
             block = block / roots
         near = graph @ block if dense is None else xp.matmul(dense, block)
@@ -466,10 +472,10 @@ def agreement_of(
         shared.append(xp.sum(block * near, axis=0) - offset)
         own.append(xp.matmul(degrees, block**2) - offset)
     above, below = (
-        np.asarray(to_numpy(xp.concat(parts)), float).reshape(n_features, depth).sum(axis=1)
+        np.asarray(to_numpy(xp.concat(parts)), float).reshape(-1, depth).sum(axis=1)
         for parts in (shared, own)
     )
-    return np.divide(above, below, out=np.zeros(n_features), where=below > 0)
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
 def moved_or_same(like: Any, values: NDArray[Any]) -> Any:

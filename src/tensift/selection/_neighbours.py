@@ -124,18 +124,14 @@ class SampleComponents:
     def of_all(self) -> NDArray[np.float64]:
         """Return the components of all values."""
         if self.products is None:
-            gram = self._grams[0]
-            if len(self._grams) > 1:
-                gram = self._grams[0] + self._grams[1]
-                for part in self._grams[2:]:
-                    gram += part
-            return _leading(gram, self._count, self._rounding)[1]
+            return _leading(self._grams, self._count, self._rounding)[1]
         return self._from_values(self._samples, _on_host(self.products))
 
     def of(self, one: int, other: int) -> NDArray[np.float64]:
         """Return the components of two parts together, given by their numbers."""
         if self.products is None:
-            return _leading(self._grams[one] + self._grams[other], self._count, self._rounding)[1]
+            parts = [self._grams[one], self._grams[other]]
+            return _leading(parts, self._count, self._rounding)[1]
         assert self._parts is not None
         columns = np.sort(np.concatenate([self._parts[one], self._parts[other]]))
         gram = _on_host(self.products)[np.ix_(columns, columns)]
@@ -148,7 +144,7 @@ class SampleComponents:
         return namespace_of(samples).take(samples, columns, axis=1)
 
     def _from_values(self, samples: Any, gram: NDArray[np.float64]) -> NDArray[np.float64]:
-        energies, right = _leading(gram, min(self._count, len(gram)), self._rounding)
+        energies, right = _leading([gram], min(self._count, len(gram)), self._rounding)
         right = right / np.sqrt(energies)
         if is_device_array(samples):
             right = moved_to(samples, right, samples.dtype)
@@ -160,25 +156,39 @@ def _on_host(values: Any) -> NDArray[np.float64]:
 
 
 def _leading(
-    gram: NDArray[np.float64], count: int, rounding: float
+    parts: list[NDArray[np.float64]], count: int, rounding: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the largest eigenvalues above rounding and their vectors, in descending order."""
-    size = len(gram)
+    """Return the largest eigenvalues of a sum of matrices, in descending order, and their vectors.
+
+    Eigenvalues that are rounding errors are left out.
+    """
+    size = len(parts[0])
     if size <= _DENSE:  # all of them cost less than some
-        values, vectors = _eigh(gram)
+        values, vectors = _eigh(_sum_of(parts))
         values, vectors = values[size - count :], vectors[:, size - count :]
     elif 2 * _steps(count) * _WIDTH > size:
-        values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1])
+        top = [size - count, size - 1]
+        values, vectors = scipy.linalg.eigh(_sum_of(parts), subset_by_index=top)
     else:
-        peak = max(float(np.diag(gram).max()), np.finfo(float).tiny)
-        scaled = np.divide(gram, peak, out=np.empty(gram.shape, np.float32), casting="same_kind")
+        diagonal = _sum_of([np.diag(part) for part in parts])
+        peak = max(float(diagonal.max()), np.finfo(float).tiny)
+        scaled = np.empty((size, size), np.float32)
+        for row, line in enumerate(scaled):  # without the sum in double precision
+            np.divide(_sum_of([part[row] for part in parts]), peak, out=line, casting="same_kind")
         values, vectors = _krylov(scaled, count)
         if values[0] > _FAR * values[-1]:
             values, vectors = peak * values.astype(float), _orthonormal(vectors.astype(float))
         else:  # single precision would blur the last directions
-            values, vectors = _krylov(gram, count)
+            values, vectors = _krylov(_sum_of(parts), count)
     real = values > rounding * max(values[-1], np.finfo(float).tiny)
     return values[real][::-1], vectors[:, real][:, ::-1]
+
+
+def _sum_of(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
 
 
 def _eigh(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
