@@ -78,11 +78,12 @@ def test_memory_does_not_grow_with_samples(tmp_path, kind):
         looking.append(peak(kind, path, 64, "geometry")["beyond"])
     # Three chunks, two blocks and the Gram tensor of 1.6 MB; and 2000 samples, which are kept to
     # restore others from their features. Not the 75 MB that the second file is larger. On a busy
-    # machine one more chunk or two may wait at the peak.
-    assert beyond[1] < beyond[0] + 8 * MIB
+    # machine one more chunk waits at the peak now and then, in double precision and copied: peaks
+    # of the same file differ by 7 MiB.
+    assert beyond[1] < beyond[0] + 16 * MIB
     assert beyond[1] < 60 * MIB + 2000 * 64 * 48 * 4
-    # Of either number 2000 samples are kept to look at: 49 MB in double precision, held, centred,
-    # and copied by halves, beside a few matrices of 2000 x 2000 for their similarities.
+    # Of either number 2000 samples are kept to look at: 49 MB in double precision, held and centred,
+    # beside their products: four matrices of 32 MB, and half of one in single precision.
     assert max(looking) < beyond[1] + 6 * 2000 * 64 * 48 * 8
     assert looking[1] < looking[0] + 32 * MIB
 
