@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tensift._utils.modes import pool_elements
-from tensift._utils.sklearn_compat import fit_context
 from tensift.moments import FeatureScale
+from tensift.rivals._by_element import ElementSelector
 from tensift.rivals._fibres import centred_fibres, energies, without_constants
-from tensift.rivals._spread import spread_of_elements
 from tensift.selection import (
     Chosen,
     FeatureLimits,
     FreeChoice,
     Selection,
     SuggestedCount,
-    TensorSelector,
     choose,
     limited_selection,
     pick_greedily,
     rank_features,
     suggest_count,
 )
-from tensift.sources import KeptSamples, kept_samples
+from tensift.sources import KeptSamples, SampleWeights, kept_samples
 
 __all__ = ["GreedySelector", "PickRule", "Picks"]
 
@@ -93,7 +91,7 @@ class PickRule(ABC):
         """Take a feature."""
 
 
-class GreedySelector(TensorSelector):
+class GreedySelector(ElementSelector):
     """Base class of selectors that pick one feature after another.
 
     A subclass has the parameters ``n_features_to_select``, ``constraints``, ``feature_mode`` and
@@ -104,32 +102,9 @@ class GreedySelector(TensorSelector):
 
     scale: str | None = None  # for subclasses without this parameter
 
-    @fit_context
-    def fit(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Pick features of `X`, one after another.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity. Tensors may be complex.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How much each sample counts: 3 like three copies of it, 0 like its absence.
-        groups : array-like of shape (n,), optional
-            The group of each sample. All groups then count equally.
-
-        Returns
-        -------
-        self
-        """
-        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
+    def _fit_elements(
+        self, spread: NDArray, samples: NDArray, weights: SampleWeights | None
+    ) -> None:
         mode = self._mode_of_features()
         if self.scale == "feature":
             self._deviations = FeatureScale(mode).of_samples(samples, weights)
@@ -154,10 +129,9 @@ class GreedySelector(TensorSelector):
         self.scores_, self._scored_mode = scores.reshape(spread.shape), mode
         if chosen is not None:
             self._keep_selection(limited_selection(chosen, count, suggested, None, like=scores))
-            return self
+            return
         order = rank_features(scores, [places, spread.ravel()])
         self._keep_selection(Selection(order, suggested=suggested))
-        return self
 
     def _suggest(self, rows: KeptSamples, mode: int | None) -> SuggestedCount:
         """Suggest how many features to keep."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from tensift._utils.sklearn_compat import Interval, fit_context
+from tensift._utils.sklearn_compat import Interval
 from tensift._utils.stacks import squared_modulus
+from tensift.rivals._by_element import ElementSelector
 from tensift.rivals._fibres import centred_fibres, leading_components
-from tensift.rivals._spread import spread_of_elements
 from tensift.selection import Constraints, TensorSelector
-from tensift.sources import kept_samples
+from tensift.sources import SampleWeights, kept_samples
 
 __all__ = ["MVPCASelector"]
 
 
-class MVPCASelector(TensorSelector):
+class MVPCASelector(ElementSelector):
     """Keep the bands with the largest loadings on the principal components.
 
     The score of a band is the sum of its squared loadings, that is, of the squared entries of the
@@ -115,32 +115,9 @@ class MVPCASelector(TensorSelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    @fit_context
-    def fit(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compute the squared loadings of the features.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How much each sample counts: 3 like three copies of it, 0 like its absence.
-        groups : array-like of shape (n,), optional
-            The group of each sample. All groups then count equally.
-
-        Returns
-        -------
-        self
-        """
-        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
+    def _fit_elements(
+        self, spread: NDArray, samples: NDArray, weights: SampleWeights | None
+    ) -> None:
         scores = spread**2
         if self.n_components is not None:
             columns = centred_fibres(samples, spread, None, weights)[:, :, 0]
@@ -149,4 +126,3 @@ class MVPCASelector(TensorSelector):
             share = explained / squared_modulus(columns).sum()
             scores = (scores.sum() * share).reshape(scores.shape)
         self._set_scores(scores, spread, kept_samples(samples, weights))
-        return self

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tensift._utils.modes import pool_elements
-from tensift._utils.sklearn_compat import fit_context
 from tensift._utils.stacks import squared_modulus
-from tensift.rivals._spread import spread_of_elements, with_roots
+from tensift.rivals._by_element import ElementSelector
+from tensift.rivals._spread import with_roots
 from tensift.selection import (
     Constraints,
     FreeChoice,
@@ -28,7 +28,7 @@ from tensift.sources import SampleWeights, kept_samples
 __all__ = ["PivotedCholeskySelector"]
 
 
-class PivotedCholeskySelector(TensorSelector):
+class PivotedCholeskySelector(ElementSelector):
     """Select features one after another: always the one with the most unexplained variance.
 
     The unexplained variance of a feature is what least squares on the features selected before it
@@ -118,32 +118,9 @@ class PivotedCholeskySelector(TensorSelector):
         self.feature_shape = feature_shape
         self.missing = missing
 
-    @fit_context
-    def fit(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Factorise the covariance matrix of the features of `X`, one pivot per selected feature.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How much each sample counts: 3 like three copies of it, 0 like its absence.
-        groups : array-like of shape (n,), optional
-            The group of each sample. All groups then count equally.
-
-        Returns
-        -------
-        self
-        """
-        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
+    def _fit_elements(
+        self, spread: NDArray, samples: NDArray, weights: SampleWeights | None
+    ) -> None:
         mode = self._mode_of_features()
         pivots = _Pivots(samples, mode, pool_elements(spread, mode), weights)
         rows, limits = kept_samples(samples, weights), self._limits()
@@ -162,7 +139,6 @@ class PivotedCholeskySelector(TensorSelector):
             selection = limited_selection(chosen, count, suggested, None, like=spread)
         self.scores_, self._scored_mode = pivots.scores().reshape(ties.shape), mode
         self._keep_selection(selection)
-        return self
 
 
 class _Pivots:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tensift._utils.modes import pool_elements
-from tensift._utils.sklearn_compat import fit_context
-from tensift.rivals._spread import spread_of_elements
+from tensift.rivals._by_element import ElementSelector
 from tensift.selection import Constraints, FixedMerits, TensorSelector, choose, rank_features
-from tensift.sources import kept_samples
+from tensift.sources import SampleWeights, kept_samples
 
 __all__ = ["AllFeatures", "RandomSelector", "VarianceSelector"]
 
 
-class AllFeatures(TensorSelector):
+class AllFeatures(ElementSelector):
     """Keep all features: the baseline that selections are compared with.
 
     Parameters
@@ -88,35 +87,11 @@ class AllFeatures(TensorSelector):
         self.feature_mode = feature_mode
         self.feature_shape = feature_shape
 
-    @fit_context
-    def fit(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Learn which features vary.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How much each sample counts: 3 like three copies of it, 0 like its absence.
-        groups : array-like of shape (n,), optional
-            The group of each sample. All groups then count equally.
-
-        Returns
-        -------
-        self
-        """
-        spread, _, _ = spread_of_elements(self, X, sample_weight, groups)
+    def _fit_elements(
+        self, spread: NDArray, samples: NDArray, weights: SampleWeights | None
+    ) -> None:
         varies = (spread > 0).astype(float)
         self._set_scores(varies, ties=np.zeros_like(varies))
-        return self
 
     def _n_selected(self, total: int) -> int:
         return vars(self).get("n_features_", total)
@@ -148,7 +123,7 @@ class AllFeatures(TensorSelector):
         self.order_, self.n_features_ = chosen.order, chosen.count
 
 
-class VarianceSelector(TensorSelector):
+class VarianceSelector(ElementSelector):
     """Keep the features with the largest variance.
 
     Parameters
@@ -233,37 +208,13 @@ class VarianceSelector(TensorSelector):
         self.feature_shape = feature_shape
         self.missing = missing
 
-    @fit_context
-    def fit(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compute the variances of the features.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How much each sample counts: 3 like three copies of it, 0 like its absence.
-        groups : array-like of shape (n,), optional
-            The group of each sample. All groups then count equally.
-
-        Returns
-        -------
-        self
-        """
-        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
+    def _fit_elements(
+        self, spread: NDArray, samples: NDArray, weights: SampleWeights | None
+    ) -> None:
         self._set_scores(spread**2, spread, kept_samples(samples, weights))
-        return self
 
 
-class RandomSelector(TensorSelector):
+class RandomSelector(ElementSelector):
     """Keep random features: a method whose scores mean nothing does as well.
 
     Parameters
@@ -337,35 +288,11 @@ class RandomSelector(TensorSelector):
         self.feature_shape = feature_shape
         self.random_state = random_state
 
-    @fit_context
-    def fit(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Draw a random order of the features that vary.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d_1, ..., d_m), or (n, d)
-            Samples, without NaN or infinity.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n,), optional
-            How much each sample counts: 3 like three copies of it, 0 like its absence.
-        groups : array-like of shape (n,), optional
-            The group of each sample. All groups then count equally.
-
-        Returns
-        -------
-        self
-        """
-        spread, samples, weights = spread_of_elements(self, X, sample_weight, groups)
+    def _fit_elements(
+        self, spread: NDArray, samples: NDArray, weights: SampleWeights | None
+    ) -> None:
         spread = pool_elements(spread, self._mode_of_features())
         drawn = check_random_state(self.random_state).uniform(size=spread.shape)
         self._set_feature_scores(
             np.where(spread > 0, 1 - drawn, 0.0), [spread], kept_samples(samples, weights)
         )
-        return self
