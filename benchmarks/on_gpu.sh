@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run everything that needs an accelerator: the tests of arrays on a device, then the benchmark.
+# Run everything that needs an accelerator: the tests of arrays on a device, then the benchmarks.
 # Needs tensift's dependencies, pytest and PyTorch. CuPy and JAX are used if they are installed.
 # From the root of the repository: benchmarks/on_gpu.sh [options of benchmarks/device.py]
 set -e
@@ -10,3 +10,4 @@ export XLA_PYTHON_CLIENT_PREALLOCATE=false
 TENSIFT_DEVICE="${TENSIFT_DEVICE:-cuda}" "$PYTHON" -m pytest -q -p no:cacheprovider \
     tests/test_*_device*.py
 "$PYTHON" -m benchmarks.device "$@"
+"$PYTHON" -m benchmarks.device_fit --blocks

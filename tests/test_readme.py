@@ -83,6 +83,7 @@ HELPERS = {
     "plain_form",
     "polar_factor",
     "Reconstruction",
+    "Replayed",
     "require_matplotlib",
     "RULES",
     "same_specification",

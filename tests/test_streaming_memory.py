@@ -82,8 +82,8 @@ def test_memory_does_not_grow_with_samples(tmp_path, kind):
     # of the same file differ by 7 MiB.
     assert beyond[1] < beyond[0] + 16 * MIB
     assert beyond[1] < 60 * MIB + 2000 * 64 * 48 * 4
-    # Of either number 2000 samples are kept to look at: 49 MB in double precision, held and centred,
-    # beside their products: four matrices of 32 MB, and half of one in single precision.
+    # Of either number 2000 samples are kept to look at: 49 MB in double precision, held and
+    # centred, beside their products: four matrices of 32 MB, and half of one in single precision.
     assert max(looking) < beyond[1] + 6 * 2000 * 64 * 48 * 8
     assert looking[1] < looking[0] + 32 * MIB
 

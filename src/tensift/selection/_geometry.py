@@ -43,6 +43,7 @@ redundancy priced in the denominator of one alignment.
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -66,6 +67,7 @@ from tensift.selection._greedy import FreeChoice, pick_greedily
 from tensift.selection._neighbours import SampleComponents, neighbour_graph, target_of
 from tensift.selection._overlaps import energies_of, overlaps_of
 from tensift.selection._quarters import quarters_of
+from tensift.solvers import Replayed
 from tensift.sources import KeptSamples
 
 __all__ = ["Geometry", "GeometryOrder", "feature_agreement", "indices_like", "standard_error"]
@@ -77,6 +79,8 @@ _TIE = {"float64": 1e-9, "float32": 1e-5}  # merits that differ by a smaller sha
 _HALVES = ((0, 2), (1, 3), (0, 3), (1, 2))  # of quarters of the features: two splits
 _DIRECTIONS = 50  # components that neighbours to be kept are found in
 _BLOCK = 512  # columns whose neighbours are compared together
+_BLOCK_ON_DEVICE = 2**25  # values; there, few large operations are faster than many small ones
+_AT_ONCE = 8  # picks at one request
 
 
 def standard_error(n_samples: Any) -> Any:
@@ -329,10 +333,40 @@ class GeometryOrder:
         missing = min(count, len(self.geometry.kept)) - len(self._picks)
         if missing > 0:
             self.geometry.overlaps.prepare(missing)
-            pick_greedily(self, self._choice, len(self._picks) + missing)
+            wanted = len(self._picks) + missing
+            if is_device_array(self._gains):
+                self._pick_several_at_once(wanted)
+            else:
+                pick_greedily(self, self._choice, wanted)
         if 0 < count <= len(self._picks):
             return self._picked()[:count]
         return self.ranking()[:count]
+
+    def _pick_several_at_once(self, wanted: int) -> None:
+        """Pick features until there are as many as wanted, at one request for several.
+
+        A pick is a dozen small operations, which a device finishes before Python can ask for more.
+        """
+        choice = self._choice
+        while choice.n_picked < wanted:
+            ahead = min(wanted - choice.n_picked, choice.n_left_in_tier)
+            several = Replayed(self._several_picks, None, lasting=True)  # in one tier
+            for _ in range(ahead // _AT_ONCE):
+                picks, choice.is_left, self._total, self._square, self._growth = several(
+                    choice.is_left, self._total, self._square, self._growth
+                )
+                choice.n_picked += _AT_ONCE
+                self._picks += [picks[number] for number in range(_AT_ONCE)]
+            pick_greedily(self, choice, choice.n_picked + ahead % _AT_ONCE)
+
+    def _several_picks(self, is_left: Any, *state: Any) -> tuple[Any, ...]:
+        """Return some picks, and what they leave; nothing of this object is changed."""
+        order, choice = copy(self), copy(self._choice)
+        order._picks, choice.is_left = [], is_left
+        order._total, order._square, order._growth = state
+        pick_greedily(order, choice, choice.n_picked + _AT_ONCE)
+        picks = namespace_of(is_left).stack(order._picks)
+        return picks, choice.is_left, order._total, order._square, order._growth
 
     def merits(self) -> Any:
         """Return the objective after each of the features that take part."""
@@ -458,8 +492,9 @@ def agreement_of(
     roots = None if shares is None else moved_or_same(flat, np.sqrt(shares)[:, None])
     dense = moved_or_same(flat, graph.toarray()) if is_device_array(flat) else None
     shared, own = [], []
-    for start in range(0, size, _BLOCK):
-        stop = min(start + _BLOCK, size)
+    step = _BLOCK if dense is None else max(1, _BLOCK_ON_DEVICE // len(weights))
+    for start in range(0, size, step):
+        stop = min(start + step, size)
         if columns is None:
             block = flat[:, start:stop]
         else:

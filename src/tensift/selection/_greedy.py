@@ -120,12 +120,17 @@ class FreeChoice:
         self.is_left = xp.ones_like(tiers[0])
         self._numbers = xp.arange(tiers[0].shape[0], device=device_of(tiers[0]))
 
+    @property
+    def n_left_in_tier(self) -> int:
+        """How many more features are picked before those of the next tier."""
+        return next((end - self.n_picked for end in self._ends if self.n_picked < end), 0)
+
     def next(self, rule: Rule) -> list[Any] | None:
         """Return the best feature of the first tier that has one left."""
         merits = rule.merits()
         xp = namespace_of(merits)
         tier = next(i for i, end in enumerate(self._ends) if self.n_picked < end)
-        merits = xp.where(self.is_left & self._tiers[tier], merits, -math.inf)
+        merits = xp.where(self.is_left & self._tiers[tier], merits, xp.full_like(merits, -math.inf))
         largest = xp.max(merits)
         if self._least is not None and not largest > self._least:
             return None

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.namespace import namespace_of, precision_of, to_numpy
+from tensift._utils.namespace import (
+    device_of,
+    namespace_of,
+    precision_of,
+    to_numpy,
+    widened,
+)
 from tensift._utils.nearest import nearest
 from tensift._utils.threads import one_blas_thread
-from tensift.selection._geometry import Geometry, indices_like
+from tensift.selection._geometry import Geometry, indices_like, moved_or_same
 
 __all__ = ["kept_by"]
 
@@ -34,39 +41,43 @@ def _kept_by(
 ) -> NDArray[np.float64]:
     n_samples = judge.n_samples
     count = min(_NEIGHBOURS, max(1, n_samples // 4))
-    alike = judge.directions @ judge.directions.T
-    true = nearest(-alike, np.ones(n_samples), count)
     values = _values_of(judge, order[: max(counts)])
+    xp = namespace_of(values)
+    directions = moved_or_same(values, judge.directions)
+    alike = xp.matmul(directions, directions.T)
+    true = nearest(-alike, xp.ones_like(alike[:, 0]), count)
+    shares = moved_or_same(values, np.ones(n_samples) if judge.shares is None else judge.shares)
+    true = true * (shares / (count * xp.sum(shares)))[:, None]
     tie = _TIE[precision_of(judge.values)]
-    products = np.zeros((n_samples, n_samples))
+    products = xp.zeros_like(alike)
     kept, done = [], 0
     for several in counts:
-        new = values[:, done:several].reshape(n_samples, -1)
-        products += new @ new.T
+        new = xp.reshape(values[:, done:several, :], (n_samples, -1))
+        products += xp.matmul(new, new.T)
         done = several
-        squares = np.diag(products).copy()
+        squares = xp.linalg.diagonal(products)
         distances = squares[:, None] + squares - 2 * products
-        found = nearest(distances, squares, count, tie)
-        shared = np.einsum("ij,ij->i", found, true)
-        kept.append(float(np.average(shared, weights=judge.shares)) / count)
-    return np.array(kept)
+        kept.append(xp.sum(nearest(distances, squares, count, tie) * true))
+    return np.asarray(to_numpy(xp.stack(kept)), float)
 
 
-def _values_of(judge: Geometry, order: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the centred values of features in the samples of `judge`, on the host.
+def _values_of(judge: Geometry, order: NDArray[np.intp]) -> Any:
+    """Return the centred values of features in the samples of `judge`, in double precision.
 
     Features that do not vary there are 0.
     """
-    values = np.zeros((judge.n_samples, len(order), judge.values.shape[2]))
     place = np.full(judge.n_features, -1)
     place[judge.kept] = np.arange(len(judge.kept))
-    here = np.flatnonzero(place[order] >= 0)
-    if here.size:
-        chosen = place[order[here]]
-        xp = namespace_of(judge.values)
-        found = xp.take(judge.values, indices_like(judge.values, chosen), axis=1)
-        values[:, here] = np.asarray(to_numpy(found), float)
-        values[:, here] *= np.sqrt(judge.deviation[chosen])[:, None]  # as they were
-        if judge.shares is not None:
-            values /= np.sqrt(judge.shares)[:, None, None]
-    return values
+    chosen = place[order]
+    varies = chosen >= 0
+    xp = namespace_of(judge.values)
+    if not judge.kept.size:
+        shape = (judge.n_samples, len(order), judge.values.shape[2])
+        return xp.zeros(shape, dtype=judge.values.dtype, device=device_of(judge.values))
+    there = indices_like(judge.values, np.maximum(chosen, 0))
+    found = widened(xp.take(judge.values, there, axis=1))
+    scales = np.where(varies, np.sqrt(judge.deviation[chosen]), 0.0)  # as they were
+    found = found * moved_or_same(found, scales)[:, None]
+    if judge.shares is not None:
+        found = found / moved_or_same(found, np.sqrt(judge.shares))[:, None, None]
+    return found

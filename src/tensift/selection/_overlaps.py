@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any
 
-from tensift._utils.namespace import device_of, namespace_of
+from tensift._utils.namespace import device_of, is_device_array, namespace_of
 
 __all__ = ["energies_of", "overlaps_of"]
 
@@ -15,17 +15,22 @@ _MOST_PRODUCTS = 2**22  # of values with values, if they are kept
 _FASTER = 16  # one product of matrices, against as many of a matrix with vectors
 _WRITING = 600  # the time to write a product, in multiply-adds
 _BLOCK_VALUES = 2**20  # squared together
+_BLOCK_ON_DEVICE = 2**25  # the same, where few large operations are faster than many small ones
 
 
 def energies_of(values: Any) -> Any:
     """Return the sums of squares over samples ``(n, ...)``, without an array of all squares."""
     xp = namespace_of(values)
     count = values.shape[0]
-    step = max(1, _BLOCK_VALUES // max(1, math.prod(values.shape[1:])))
+    step = max(1, _block_for(values) // max(1, math.prod(values.shape[1:])))
     total = xp.zeros_like(values[0, ...])
     for start in range(0, count, step):
         total = total + xp.sum(values[start : min(start + step, count), ...] ** 2, axis=0)
     return total
+
+
+def _block_for(values: Any) -> int:
+    return _BLOCK_ON_DEVICE if is_device_array(values) else _BLOCK_VALUES
 
 
 def overlaps_of(values: Any, products: Any = None) -> Overlaps:
@@ -70,7 +75,7 @@ class Overlaps(ABC):
         """Return ``||sum_{i <= k} c_i K_i||^2`` of some features, for all ``k``."""
         xp = namespace_of(self.squares)
         number = features.shape[0]
-        step = max(1, _BLOCK_VALUES // (number * self._depth**2))
+        step = max(1, _block_for(self.squares) // (number * self._depth**2))
         added = []
         for start in range(0, number, step):
             stop = min(start + step, number)

@@ -20,7 +20,8 @@ from tensift.solvers._settings import (
 )
 from tensift.solvers._solution import Solution
 from tensift.solvers._sparse_pca import SparsePCASolution, critical_sparsity, solve_sparse_pca
-from tensift.solvers.on_device._exact import block_elements
+from tensift.solvers.on_device._memory import block_elements
+from tensift.solvers.on_device._replay import Replayed
 from tensift.solvers.on_device._spectrum import spectrum_of
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "PaperSolver",
     "PathRows",
     "PathSolution",
+    "Replayed",
     "SliceProblems",
     "SliceSolver",
     "Solution",

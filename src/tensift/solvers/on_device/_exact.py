@@ -17,7 +17,8 @@ from tensift.solvers._formulas import column_weights, is_closed, kept_shares, sc
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
 from tensift.solvers.on_device._eigen import eigh
-from tensift.solvers.on_device._replay import Replayed, memory_of
+from tensift.solvers.on_device._memory import block_elements
+from tensift.solvers.on_device._replay import Replayed
 from tensift.solvers.on_device._sign import sign_for
 from tensift.solvers.on_device._spectrum import spectrum_of
 from tensift.solvers.on_device._steps import (
@@ -33,9 +34,6 @@ __all__ = ["solve_exact_on_device"]
 
 Array = Any  # of any namespace of the array API
 
-# Elements of a stack that is solved at once. About sixty such stacks in double precision are in
-# memory; together they may take a quarter of the memory of the device.
-_SMALLEST_BLOCK, _LARGEST_BLOCK, _STACKS, _SHARE = 2**20, 2**25, 60, 0.25
 # Accuracy of projections relative to norms: it is enough for most slices, later for the rest.
 _ACCURACY, _LATER_ACCURACY, _LATER = 1e-5, 1e-9, 96
 _SMALLEST_PART = 64  # a stack never shrinks below its first size divided by this
@@ -115,15 +113,6 @@ def solve_exact_on_device(
         if callback is not None:
             callback(block.stop)
     return Solution.concatenate(solutions)
-
-
-def block_elements(like: Array) -> int:
-    """How many elements of Gram matrices are solved at once on the device of an array."""
-    memory = memory_of(like)
-    if memory is None:
-        return 2**22
-    fit = int(_SHARE * memory / (_STACKS * 8))
-    return min(max(_SMALLEST_BLOCK, fit), _LARGEST_BLOCK)
 
 
 def _solve_block(

@@ -15,7 +15,7 @@ from typing import Any
 
 from array_api_compat import is_jax_array
 
-__all__ = ["Replayed", "forget_recordings", "memory_of"]
+__all__ = ["Replayed", "forget_recordings"]
 
 Array = Any  # of any namespace of the array API
 
@@ -39,17 +39,6 @@ def forget_recordings() -> None:
     _compiled.clear()
 
 
-def memory_of(array: Array) -> int | None:
-    """The memory of the device of an array, in bytes; None if its library does not tell."""
-    for name in ("torch", "cupy"):
-        library = sys.modules.get(name)
-        if name == "torch" and library and isinstance(array, library.Tensor) and array.is_cuda:
-            return int(library.cuda.mem_get_info(array.device)[1])
-        if name == "cupy" and library and isinstance(array, library.ndarray):
-            return int(array.device.mem_info[1])
-    return None
-
-
 class Replayed:
     """A function from arrays to a tuple of arrays that may be recorded.
 
@@ -59,37 +48,43 @@ class Replayed:
     ----------
     function : callable
         The function.
-    key : hashable
+    key : hashable or None
         Everything that it depends on besides the arrays. Functions with equal keys share
-        recordings.
+        recordings. None: it depends on arrays of its own, so its recordings are its own.
     lasting : bool, default=False
         Whether to copy the results. Otherwise the next call may overwrite them.
     """
 
     def __init__(
-        self, function: Callable[..., tuple[Array, ...]], key: Hashable, *, lasting: bool = False
+        self,
+        function: Callable[..., tuple[Array, ...]],
+        key: Hashable | None,
+        *,
+        lasting: bool = False,
     ) -> None:
         self.function = function
         self.key = key
         self.lasting = lasting
+        self._own: OrderedDict[Hashable, _Recording | None] = OrderedDict()
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
         """Call the function; on CUDA, the second call records it, and later calls replay it."""
-        if is_jax_array(arrays[0]):
+        if is_jax_array(arrays[0]) and self.key is not None:
             return self._compiled(arrays)(*arrays)
         torch = sys.modules.get("torch")
         if torch is None or not isinstance(arrays[0], torch.Tensor) or not arrays[0].is_cuda:
             return self.function(*arrays)
         key = (self.key, *((array.shape, array.dtype, array.device) for array in arrays))
-        if key not in _recordings:  # do not record functions that are called only once
-            _recordings[key] = None
-            if len(_recordings) > _AT_MOST:
-                _recordings.popitem(last=False)
+        known = self._own if self.key is None else _recordings
+        if key not in known:  # do not record functions that are called only once
+            known[key] = None
+            if len(known) > _AT_MOST:
+                known.popitem(last=False)
             return self.function(*arrays)
-        _recordings.move_to_end(key)
-        recording = _recordings[key]
+        known.move_to_end(key)
+        recording = known[key]
         if recording is None:
-            recording = _recordings[key] = _Recording(torch, self.function, arrays)
+            recording = known[key] = _Recording(torch, self.function, arrays)
             _forget_the_oldest(_SHARE * torch.cuda.mem_get_info(arrays[0].device)[1])
         results = recording(arrays)
         return tuple(result.clone() for result in results) if self.lasting else results

@@ -7,6 +7,7 @@ from typing import Any
 from tensift._utils.namespace import namespace_of
 from tensift.moments import GramTensor
 from tensift.solvers.on_device._eigen import eigh
+from tensift.solvers.on_device._memory import block_elements
 
 __all__ = ["spectrum_of"]
 
@@ -17,6 +18,13 @@ def spectrum_of(gram: GramTensor) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of Gram matrices; computed once and kept with them."""
     known = vars(gram)
     if "spectrum" not in known:
-        values, vectors = eigh(gram.dense())
-        known["spectrum"] = namespace_of(values).clip(values, min=0.0), vectors
+        matrices = gram.dense()
+        xp = namespace_of(matrices)
+        together = max(1, block_elements(matrices) // gram.size**2)
+        starts = range(0, gram.n_slices, together)
+        parts = [eigh(matrices[first : first + together, ...]) for first in starts]
+        values, vectors = parts[0]
+        if len(parts) > 1:
+            values, vectors = (xp.concat(list(part)) for part in zip(*parts, strict=True))
+        known["spectrum"] = xp.clip(values, min=0.0), vectors
     return known["spectrum"]

@@ -19,7 +19,7 @@ from tensift.solvers import (
     SliceSolver,
     Solution,
     block_elements,
-    bounds_of_critical,
+    column_norms,
     critical_penalties,
     estimated_objectives,
     on_device,
@@ -67,8 +67,15 @@ class DeviceExecutor(SliceExecutor):
         return critical_penalties(self.gram)
 
     def bounds(self) -> CriticalPenalties:
-        """Return the critical eta and an upper bound of the critical lam."""
-        return bounds_of_critical(self.gram)
+        """Return the critical eta and an upper bound of the critical lam.
+
+        The eigenvalues are those that estimates and the exact solver need too: libraries for
+        accelerators take longer for eigenvalues alone than `spectrum_of` for all.
+        """
+        xp = namespace_of(self.gram.array)
+        longest = xp.max(column_norms(self.gram.array))
+        largest = xp.max(spectrum_of(self.gram)[0])
+        return CriticalPenalties(2 * float(longest), 2 * float(largest))
 
     def energies(self, n_samples: float) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""
