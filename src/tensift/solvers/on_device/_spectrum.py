@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from tensift._utils.namespace import namespace_of
@@ -21,8 +22,8 @@ def spectrum_of(gram: GramTensor) -> tuple[Array, Array]:
         matrices = gram.dense()
         xp = namespace_of(matrices)
         together = max(1, block_elements(matrices) // gram.size**2)
-        starts = range(0, gram.n_slices, together)
-        parts = [eigh(matrices[first : first + together, ...]) for first in starts]
+        cuts = [*range(0, gram.n_slices, together), gram.n_slices]
+        parts = [eigh(matrices[first:end, ...]) for first, end in pairwise(cuts)]
         values, vectors = parts[0]
         if len(parts) > 1:
             values, vectors = (xp.concat(list(part)) for part in zip(*parts, strict=True))
