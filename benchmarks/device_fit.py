@@ -39,8 +39,8 @@ def run(repeats, *, samples=(), shapes=SHAPES, in_blocks=()):
         table.rows.append(_row(name, np.asarray(X, float), place, repeats, on_host))
         row = table.rows[-1]
         print(" ", *(f"{key} {value}," for key, value in row.items()), flush=True)
-        if row["certified gap"] > 1e-6 or row["in common"] not in (None, "all"):
-            table.failures.append(f"{name}: gap {row['certified gap']}, picks {row['in common']}")
+        if row["certified gap"] > 1e-6:
+            table.failures.append(f"{name}: gap {row['certified gap']}")
     ratios = [row["/ one solve"] for row in table.rows]
     table.notes = [
         f"automatic penalties over one solve: median {np.median(ratios):.2f}, "
@@ -50,7 +50,8 @@ def run(repeats, *, samples=(), shapes=SHAPES, in_blocks=()):
         f"host: {n_cores()} cores of the machine, n_jobs=-1, NumPy; Laplacian score: of the host",
         f"seconds: medians of {repeats} runs after a first run; on the host the faster of two "
         "runs, or one run if it takes more than 5 s",
-        f"in common: which of the {COUNT} features are the same as on the host",
+        f"in common: how many of the {COUNT} features are the same as on the host, whose scores are "
+        "certified to the same tolerance but not the same",
         "memory: the most that PyTorch had allocated, beside the recordings of steps",
     ]
     return {"": table}
