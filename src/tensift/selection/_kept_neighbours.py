@@ -15,7 +15,7 @@ from tensift._utils.namespace import (
     to_numpy,
     widened,
 )
-from tensift._utils.nearest import nearest
+from tensift._utils.nearest import limits_of_nearest, nearest, without_own
 from tensift._utils.threads import one_blas_thread
 from tensift.selection._geometry import Geometry, indices_like, moved_or_same
 
@@ -43,22 +43,40 @@ def _kept_by(
     count = min(_NEIGHBOURS, max(1, n_samples // 4))
     values = _values_of(judge, order[: max(counts)])
     xp = namespace_of(values)
-    directions = moved_or_same(values, judge.directions)
-    alike = xp.matmul(directions, directions.T)
-    true = nearest(-alike, xp.ones_like(alike[:, 0]), count)
-    shares = moved_or_same(values, np.ones(n_samples) if judge.shares is None else judge.shares)
-    true = true * (shares / (count * xp.sum(shares)))[:, None]
+    pairs, weights = _true_neighbours(judge, count)
+    pairs, weights = indices_like(values, pairs), moved_or_same(values, weights)
+    rows = pairs // n_samples
     tie = _TIE[precision_of(judge.values)]
-    products = xp.zeros_like(alike)
+    # Of a row, squared distances without the square of the row's own sample, which all share.
+    distances = without_own(
+        xp.zeros((n_samples, n_samples), dtype=values.dtype, device=device_of(values))
+    )
+    squares = xp.zeros_like(distances[:, 0])
     kept, done = [], 0
     for several in counts:
         new = xp.reshape(values[:, done:several, :], (n_samples, -1))
-        products += xp.matmul(new, new.T)
+        own = xp.sum(new**2, axis=1)
+        squares = squares + own
+        distances += own
+        distances += xp.matmul(-2 * new, new.T)
         done = several
-        squares = xp.linalg.diagonal(products)
-        distances = squares[:, None] + squares - 2 * products
-        kept.append(xp.sum(nearest(distances, squares, count, tie) * true))
+        low, high, share = limits_of_nearest(distances, squares, count, tie, squares)
+        found = xp.take(xp.reshape(distances, (-1,)), pairs)
+        shares = xp.where(found <= xp.take(high, rows), xp.take(share, rows), xp.zeros_like(found))
+        shares = xp.where(found < xp.take(low, rows), xp.ones_like(found), shares)
+        kept.append(xp.sum(weights * shares))
     return np.asarray(to_numpy(xp.stack(kept)), float)
+
+
+def _true_neighbours(judge: Geometry, count: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return pairs of samples that look alike, as places in a matrix, and how much each counts."""
+    n_samples = judge.n_samples
+    alike = judge.directions @ judge.directions.T
+    true = nearest(-alike, np.ones(n_samples), count)
+    shares = np.ones(n_samples) if judge.shares is None else judge.shares
+    true *= (shares / (count * shares.sum()))[:, None]
+    pairs = np.flatnonzero(true)
+    return pairs, true.ravel()[pairs]
 
 
 def _values_of(judge: Geometry, order: NDArray[np.intp]) -> Any:
