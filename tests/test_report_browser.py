@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from tensift import Constraints, PaperSolver, STPCASelector, compare_selectors, stability_selection
+from tensift import (
+    Constraints,
+    GeometrySelector,
+    PaperSolver,
+    STPCASelector,
+    compare_selectors,
+    stability_selection,
+)
 from tensift.cli import main
 from tensift.datasets import TensorDataset, load_digits, make_orbit
 from tensift.plotting import rule_in_words
@@ -465,7 +472,7 @@ def test_everything_has_a_name_for_screen_readers(page):
     )
     assert unnamed == []
     canvases = page.driver.find_elements(By.CSS_SELECTOR, "canvas[id]")
-    assert [canvas.get_attribute("role") for canvas in canvases] == ["img"] * 4
+    assert [canvas.get_attribute("role") for canvas in canvases] == ["img"] * 5
     assert page.run("return document.querySelectorAll('h1').length") == 1
     for table in page.driver.find_elements(By.CSS_SELECTOR, "#features-table"):
         assert table.find_elements(By.CSS_SELECTOR, "caption, thead th[scope=col]")
@@ -650,10 +657,10 @@ def test_certificates_say_what_is_proven(driver, tmp_path, page):
     paper = STPCASelector(9, solver=PaperSolver(max_iter=1000)).fit(FIRST)
     write_report(tmp_path / "r.html", paper, SOME)
     page = Page(driver, tmp_path / "r.html")
-    assert "does not prove how close this is to the optimum" in page["certificates-text"].text
-    assert 'solver="exact" does' in page["certificates-text"].text
-    rows = page.run("return document.querySelectorAll('#certificates-table tbody tr').length")
-    assert rows == 8
+    assert not page["certificates"].is_displayed()
+    page.click("settings-title")
+    assert "does not prove how close this is to the optimum" in page["facts"].text
+    assert 'solver="exact" does' in page["facts"].text
 
 
 def test_equal_scores_and_zeros_are_told(driver, tmp_path):
@@ -726,3 +733,91 @@ def test_narrow_screens_need_no_sideways_scrolling(driver, path, width):
         )
         assert box[0] >= 0, identity
         assert box[1] <= width, identity
+
+
+def test_what_is_missed_and_redundant_has_names(driver, tmp_path):
+    """A copy is redundant, a sum is predicted, and noise on its own is missed."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 5))
+    rows[:, 2] = rows[:, 0] + rows[:, 1]
+    rows[:, 3] = rows[:, 0] + 1e-3 * rng.normal(size=400)
+    names = np.array(["one", "two", "sum", "copy", "noise"])
+    data = TensorDataset(rows, dims=("probe",), coords={"probe": names}, name="Probes")
+    constraints = Constraints(include=[0, 1, 3])
+    fitted = GeometrySelector(3, constraints=constraints).fit(data)
+    write_report(tmp_path / "r.html", fitted, data)
+    page = Page(driver, tmp_path / "r.html")
+
+    def rows_of(table):
+        return page.run(
+            "return [...document.querySelectorAll(arguments[0] + ' tbody tr')]"
+            ".map(row => [...row.children].map(cell => cell.innerText))",
+            f"#{table}",
+        )
+
+    missed, redundant = rows_of("missed-table"), rows_of("redundant-table")
+    assert [row[0] for row in missed] == ["probe noise", "probe sum"]
+    assert missed[1][1] == "100\u00a0%"
+    assert missed[0][2] == "100\u00a0%"
+    assert {(row[0], row[2]) for row in redundant[:2]} == {
+        ("probe one", "probe copy"),
+        ("probe copy", "probe one"),
+    }
+    assert redundant[0][1] == "100\u00a0%"
+    assert int(redundant[2][1][:-2]) < 10
+    assert "of 2 kept features more than 90 %" in page["missed-sentences"].text
+    assert "Of 1 dropped feature less than 10 %" in page["missed-sentences"].text
+    assert page.driver.get_log("browser") == []
+
+
+def test_sections_follow_the_questions_of_a_reader(page):
+    titles = page.run("return [...document.querySelectorAll('main h2')].map(e => e.textContent)")
+    order = [
+        "How many features",
+        "How sure",
+        "What is missed, what is redundant",
+        "20 kept features",
+    ]
+    assert [title for title in titles if title in order] == order
+    assert titles[-1] == "Certificates"
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_wider_than_the_window(driver, path, width, dark):
+    page = Page(driver, path, width=width, dark=dark)
+    wide = page.run(
+        "const wide = []; document.querySelectorAll('details').forEach(e => { e.open = true; });"
+        "for (const e of document.querySelectorAll('main *, header *, footer *')) {"
+        "  if (e.closest('.scroll, pre, .sr-only, [hidden]')) continue;"
+        "  if (e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)"
+        "    wide.push(e.outerHTML.slice(0, 80)); } return wide;"
+    )
+    assert wide == []
+    for table in page.driver.find_elements(By.CSS_SELECTOR, ".scroll"):
+        overflow = page.run("return getComputedStyle(arguments[0]).overflowX", table)
+        assert overflow == "auto"
+
+
+def test_a_print_is_light_and_whole(driver, path):
+    page = Page(driver, path, dark=True)
+    before = page.picture("map")
+    page.run("window.dispatchEvent(new Event('beforeprint'))")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert page.run("return document.documentElement.dataset.theme") == "light"
+    assert page.run("return document.querySelectorAll('details:not([open])').length") == 0
+    assert not page["slider"].is_displayed()
+    assert page["count-in-print"].text == "20 of 64 features kept."
+    clipped = page.run(
+        "return [...document.querySelectorAll('.scroll, pre')]"
+        ".filter(e => e.offsetParent && e.scrollHeight > e.clientHeight + 1).length"
+    )
+    assert clipped == 0
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    page.run("window.dispatchEvent(new Event('afterprint'))")
+    page.settle()
+    assert page.run("return document.documentElement.dataset.theme") == "dark"
+    assert page.picture("map") == before
+    pdf = driver.execute_cdp_cmd("Page.printToPDF", {})["data"]
+    assert base64.b64decode(pdf).startswith(b"%PDF")
+    assert page.driver.get_log("browser") == []

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tensift import StabilitySelection
 from tensift._utils.units import format_bytes
+from tensift._utils.warnings import warn_user
 from tensift.cli._commands import COMMANDS
 from tensift.cli._console import Console, add_console_arguments, format_shape
 from tensift.cli._constraints import CONSTRAINTS_EPILOG, add_constraint_arguments
@@ -29,7 +31,13 @@ from tensift.cli._method import (
 )
 from tensift.cli._output import OutputFolder, default_output, refuse_inputs
 from tensift.cli._pages import add_report_arguments, selection_page
-from tensift.cli._stability import add_stability_argument, resampled, say_stability
+from tensift.cli._stability import (
+    add_stability_argument,
+    choose_resamples,
+    resampled,
+    say_stability,
+)
+from tensift.datasets import TensorDataset
 from tensift.labels import Names
 from tensift.selection import TensorSelector
 
@@ -42,8 +50,10 @@ Select features and write the result as one interactive HTML file that you can s
 
 The page needs only a browser: no network and no other file. A slider sets the number of
 features. The page shows the score map, the kept features on samples (channels as traces), how
-many features are worth keeping, the selections of other orientations and bases, the certificates
-of the slices, and the features as a table, as CSV and as Python.
+many features are worth keeping, how sure each of them is, what the kept features miss and which
+of them are redundant, the features as a table, as CSV and as Python, the selections of other
+orientations and bases, and certificates if the solver gives some. Small data are also fitted on
+20 half-samples.
 """
 
 _EPILOG = """\
@@ -78,7 +88,7 @@ def _add_output_arguments(group: Any) -> None:
         help="where to write (default: <file name of the input>-report.html)",
     )  # fmt: skip
     group.add_argument("--title", help="the headline (default: the name of the data)")
-    add_stability_argument(group)
+    add_stability_argument(group, default=True)
     add_report_arguments(group)
     group.add_argument("--overwrite", action="store_true", help="replace an earlier report")
     add_console_arguments(group)
@@ -97,7 +107,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     output = OutputFolder(path.parent, [path.name], overwrite=arguments.overwrite, inputs=inputs)
     with output:
         fit_selector(selector, dataset, arguments.input, arguments.checkpoint)
-        found = resampled(arguments, selector, dataset, console)
+        found = _how_sure(arguments, selector, dataset, console)
         page = selection_page(arguments, selector, dataset, console, arguments.title, found)
         output.write_text(path.name, page)
     shape = format_shape(dataset.feature_shape)
@@ -114,6 +124,23 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     say_stability(console, found)
     console.say(f"written   {path}, {format_bytes(len(page.encode()))}; open it in a browser")
     console.say(f"time      {time.perf_counter() - started:.2f} s")
+
+
+def _how_sure(
+    arguments: argparse.Namespace,
+    selector: TensorSelector,
+    dataset: TensorDataset,
+    console: Console,
+) -> StabilitySelection | None:
+    """Fit half-samples; if nobody asked for them, a failure only leaves them out."""
+    count = choose_resamples(arguments, selector, dataset)
+    try:
+        return resampled(arguments, selector, dataset, console, count)
+    except ValueError as error:
+        if arguments.stability is not None:
+            raise
+        warn_user(f"left out of the report: how sure each feature is; {error}")
+        return None
 
 
 def _first_in_words(selector: TensorSelector, names: Names) -> str:

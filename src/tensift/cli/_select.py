@@ -150,7 +150,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         output.write_text("ranking.csv", ranking_table(selector, feature_names))
         settings = settings_of(arguments, selector, dataset)
         output.write_text("settings.json", json.dumps(settings, indent=2) + "\n")
-        stability = resampled(arguments, selector, dataset, console)
+        stability = resampled(arguments, selector, dataset, console, arguments.stability)
         if stability is not None:
             output.write_text(_STABILITY, stability_table(stability, feature_names))
         if not arguments.no_figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["order_in_words", "rule_in_words"]
 
-# Two short sentences for every value of the parameter `selection`.
+# Two short sentences for every value of the parameter `selection`, and for methods that pick.
 _RULES = {
     "geometry": (
         "The kept features are those on which similar samples agree. They were chosen one at a "
@@ -18,6 +18,10 @@ _RULES = {
         "The kept features are those with the largest scores. Each was chosen by its own score, "
         "so several can say the same."
     ),
+    "picks": (
+        "The kept features were picked one after another, by the rule of the method itself. A "
+        "score says what a feature added when it was picked."
+    ),
 }
 
 
@@ -27,7 +31,8 @@ def rule_in_words(selection: str) -> str:
     Parameters
     ----------
     selection : str
-        The parameter ``selection`` of a selector.
+        The parameter ``selection`` of a selector, or "picks" for methods without it that pick one
+        feature after another.
 
     Returns
     -------

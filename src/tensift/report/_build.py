@@ -16,7 +16,8 @@ from tensift.datasets import TensorDataset
 from tensift.labels import Names, unlabelled
 from tensift.report._code import Source, name_of_mode
 from tensift.report._encoding import encode_samples
-from tensift.report._suggestion import Suggestion, measures_of, suggestion_of
+from tensift.report._missed import Missed, missed_of
+from tensift.report._suggestion import Suggestion, measures_of, rows_looked_at, suggestion_of
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
 from tensift.selection import TensorSelector, held_constraints
 from tensift.sources import in_memory
@@ -40,6 +41,7 @@ class Content(TypedDict):
     views: list[View]
     comparison: dict[str, Any] | None
     stability: list[str] | None
+    missed: Missed | None
     constraints: list[str]
     facts: list[list[str]]
 
@@ -77,7 +79,13 @@ def build_content(
         raise ValueError("no method of comparison succeeded, so there is nothing to show")
     views[0]["name"] = views[0]["name"] or _own_name(selector)
     geometry = _geometry(names, mode, _first_feature(selector, comparison))
+    missed = None
+    if selector is not None:
+        fitted = int(selector.get_support().sum())
+        looked_at = rows_looked_at(selector, dataset)
+        missed = missed_of(looked_at, selector.order_, fitted, mode, selector._deviations)
     used = sum(len(v["scores"]["values"]) + len(v["ranking"]["values"]) for v in views)
+    used += 0 if missed is None else 2 * len(missed["predicted"])
     channel, trace = geometry["mode"], geometry["trace"]
     budget = _TARGET_BYTES - _BYTES_OF_TEMPLATE - used
     return Content(
@@ -91,6 +99,7 @@ def build_content(
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
         stability=None if stability is None else stability.reason.splitlines(),
+        missed=missed,
         constraints=_constraints(selector, comparison),
         facts=[
             [str(key), str(value)]

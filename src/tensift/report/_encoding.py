@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tensift.datasets import TensorDataset
 
-__all__ = ["encode_ranking", "encode_samples", "encode_scores", "rounded"]
+__all__ = ["encode_ranking", "encode_samples", "encode_scores", "encode_shares", "rounded"]
 
 _LONGEST_TRACE = 512  # points; the page does not have more pixels
 _LEVELS = 255
@@ -23,6 +23,11 @@ def encode_scores(scores: NDArray) -> dict[str, Any]:
     flat = np.asarray(scores, dtype=float).ravel()
     largest = float(np.abs(flat).max()) or 1.0
     return {"scale": largest, "values": _base64(flat / largest, "<f4")}
+
+
+def encode_shares(shares: NDArray) -> str:
+    """Encode shares between 0 and 1 in single precision; NaN stays."""
+    return _base64(shares, "<f4")
 
 
 def encode_ranking(ranking: NDArray) -> dict[str, Any]:

@@ -14,7 +14,10 @@ from tensift.report._build import Content
 __all__ = ["assemble_page", "embedded_json"]
 
 # In the order in which they run.
-_SCRIPTS = ("data.js", "paint.js", "pictures.js", "curve.js", "tables.js", "sections.js", "main.js")
+_SCRIPTS = (
+    "data.js", "paint.js", "pictures.js", "curve.js", "tables.js", "missed.js", "sections.js",
+    "main.js",
+)  # fmt: skip
 _IN_JSON = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 

@@ -12,7 +12,7 @@ from tensift.report._encoding import rounded
 from tensift.selection import SuggestedCount, TensorSelector, suggest_count, without_gaps
 from tensift.sources import KeptSamples, SampleWeights, kept_samples
 
-__all__ = ["Suggestion", "measures_of", "suggestion_of"]
+__all__ = ["Suggestion", "measures_of", "rows_looked_at", "suggestion_of"]
 
 _FEWEST_SAMPLES = 16  # fewer cannot be split into halves that judge each other
 

@@ -62,7 +62,7 @@ def view_of_selector(name: str, kind: str, selector: TensorSelector, source: Sou
         ranking=encode_ranking(selector.order_),
         zeros=int(np.count_nonzero(scores == 0)),
         by_score=selector.selection == "top",
-        rule=rule_in_words(selector.selection),
+        rule=rule_in_words(selector._own_rule or selector.selection),
         fitted=int(selector.get_support().sum()),
         caveat=_caveat(selector, scores),
         code=list(selection_code(selector, source)),
@@ -76,6 +76,8 @@ def view_of_method(method: str, found: SelectorComparison, source: Source) -> Vi
     """Return the view of a compared method."""
     scores = np.asarray(found.scores[method], dtype=float)
     fitted, rule = len(found.features[method]), found.rules[method]
+    known = next((info.selector for info in list_selectors() if info.name == method), None)
+    own_rule = None if known is None else known._own_rule
     lines = [*source.imports, ""] if source.imports else []
     lines += [f"found = {source.comparison}", f"found.orders[{method!r}][:"]
     return View(
@@ -86,7 +88,7 @@ def view_of_method(method: str, found: SelectorComparison, source: Source) -> Vi
         ranking=encode_ranking(found.orders[method]),
         zeros=int(np.count_nonzero(scores == 0)),
         by_score=rule == "top",
-        rule=rule_in_words(rule),
+        rule=rule_in_words(own_rule or rule),
         fitted=fitted,
         caveat=f"The comparison selected {fitted} features with this method. Further features "
         "follow in the order of the same fit.",

@@ -123,6 +123,8 @@ class ColumnSubsetSelector(GreedySelector):
     True
     """
 
+    _own_rule = "reconstruct"
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TensorSelector._parameter_constraints,
         **TensorSelector._may_be_missing,

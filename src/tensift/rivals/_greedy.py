@@ -101,6 +101,7 @@ class GreedySelector(ElementSelector):
     """
 
     scale: str | None = None  # for subclasses without this parameter
+    _own_rule = "picks"
 
     def _fit_elements(
         self, spread: NDArray, samples: NDArray, weights: SampleWeights | None

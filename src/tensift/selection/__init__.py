@@ -9,6 +9,7 @@ from tensift.selection._gaps import without_gaps
 from tensift.selection._geometry import feature_agreement
 from tensift.selection._geometry_selector import GeometrySelector
 from tensift.selection._greedy import FixedMerits, FreeChoice, pick_greedily
+from tensift.selection._halves import Halves, halves_of
 from tensift.selection._held import HeldConstraints, constraints_in_words, held_constraints
 from tensift.selection._limited_choice import Chosen, choose
 from tensift.selection._limits import FeatureLimits
@@ -28,6 +29,7 @@ __all__ = [
     "FixedMerits",
     "FreeChoice",
     "GeometrySelector",
+    "Halves",
     "HeldConstraints",
     "ReconstructionCurve",
     "Replacement",
@@ -39,6 +41,7 @@ __all__ = [
     "constraints_in_words",
     "exchangeable",
     "feature_agreement",
+    "halves_of",
     "held_constraints",
     "limited_selection",
     "pick_greedily",

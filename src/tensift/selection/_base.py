@@ -105,6 +105,7 @@ class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
 
     n_features_to_select: Any  # a number, a share, or "auto"
     selection: str = "top"  # for subclasses without this parameter
+    _own_rule: str | None = None  # for subclasses that select by another rule, with its name
     feature_mode: int | str | None
     selection_curve_: Any
     suggested_count_: SuggestedCount

@@ -26,6 +26,15 @@ class Halves:
         For each way the half, 0 or 1, that a sample belongs to; none if there are too few.
     of_groups : bool
         Whether no group is in both halves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.selection import halves_of
+    >>> from tensift.sources import KeptSamples
+    >>> halves = halves_of(KeptSamples(np.arange(40.0).reshape(20, 2)))
+    >>> [half.rows[:3, 0] for half in halves.pair(0)]
+    [array([0., 4., 8.]), array([ 2.,  6., 10.])]
     """
 
     samples: KeptSamples
@@ -42,7 +51,24 @@ def halves_of(kept: KeptSamples) -> Halves:
     """Split samples that come one after another into halves, so that neighbours are on both sides.
 
     If samples have groups, whole groups are on one side, the largest of them by turns. Copies of a
-    sample are on the same side.
+    sample are on the same side. There are no halves of fewer than 16 samples.
+
+    Parameters
+    ----------
+    kept : KeptSamples
+        The samples.
+
+    Returns
+    -------
+    Halves
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.selection import halves_of
+    >>> from tensift.sources import KeptSamples
+    >>> len(halves_of(KeptSamples(np.eye(10))).sides), len(halves_of(KeptSamples(np.eye(16))).sides)
+    (0, 2)
     """
     samples, of_groups = kept.distinct(), False
     number = np.arange(len(samples))

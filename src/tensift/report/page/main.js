@@ -18,10 +18,11 @@ const draw = {
   map: () => { featureAt = drawMap(byId("map"), state); },
   sample: () => drawSample(byId("sample"), state),
   curve: () => { if (suggestion.curve.length) countAt = drawCurve(byId("curve"), state); },
+  missed: () => { if (missed) drawMissed(byId("missed-map"), state); },
   multiples: () => redrawMultiples.forEach((redraw) => redraw(state)),
   certificates: () => {
     const held = views[state.view].certificates;
-    if (held?.total > 1) drawCertificates(byId("certificates-chart"), held);
+    if (held?.gap && held.total > 1) drawCertificates(byId("certificates-chart"), held);
   },
 };
 const pending = new Set();
@@ -72,6 +73,7 @@ function countChanged() {
   slider.style.setProperty("--share", `${(100 * (state.count - least)) / Math.max(1, most - least)}%`);
   slider.setAttribute("aria-valuetext", `${counted(state.count)} of ${counted(total)}`);
   if (document.activeElement !== byId("count")) byId("count").value = String(state.count);
+  byId("count-in-print").textContent = `${counted(state.count)} of ${counted(total)} features kept.`;
   byId("use-fitted").setAttribute("aria-pressed", String(state.count === view.fitted));
   byId("use-suggested").setAttribute("aria-pressed", String(suggestion.count === state.count));
   byId("use-suggested").disabled = !suggestion.count || allowedCount(view, suggestion.count) !== suggestion.count;
@@ -122,8 +124,8 @@ function setView(index) {
   byId("key-included").hidden = !view.included.size;
   byId("key-excluded").hidden = !view.excluded.size;
   state.count = allowedCount(view, state.count);
-  byId("certificates").hidden = !view.certificates;
-  if (view.certificates) fillCertificates(view.certificates);
+  byId("certificates").hidden = !view.certificates?.gap;
+  if (view.certificates?.gap) fillCertificates(view.certificates);
   fillFacts(view);
   readOut(null);
   countChanged();
@@ -147,6 +149,7 @@ function zerosSentence(view) {
 
 function fillFacts(view) {
   const rows = [...content.facts, ...Object.entries(view.parameters)];
+  if (view.certificates && !view.certificates.gap) rows.push(["how the solver ended", certificateSentence(view.certificates)]);
   byId("facts").replaceChildren(...rows.flatMap(([name, value]) =>
     [element("dt", { textContent: name }), element("dd", { textContent: value })]));
 }
@@ -251,6 +254,24 @@ function setTheme(theme) {
 
 const otherTheme = () => (document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 
+// Print: light colours, and nothing folded. Pictures keep the width that they have on the screen.
+
+let beforePrint = null;
+
+function onPaper() {
+  beforePrint ??= { theme: document.documentElement.dataset.theme, open: [...document.querySelectorAll("details[open]")] };
+  for (const one of document.querySelectorAll("details")) one.open = true;
+  setTheme("light");
+  Object.keys(draw).forEach((picture) => draw[picture]());
+}
+
+function onScreen() {
+  if (!beforePrint) return;
+  for (const one of document.querySelectorAll("details")) one.open = beforePrint.open.includes(one);
+  setTheme(beforePrint.theme);
+  beforePrint = null;
+}
+
 // Event listeners
 
 function listen() {
@@ -280,6 +301,8 @@ function listen() {
   on("curve", "pointermove", (e) => { if (e.buttons & 1) setCount(countAt(e.offsetX)); });
   document.addEventListener("keydown", onKey);
   window.addEventListener("resize", () => renderSoon());
+  window.addEventListener("beforeprint", onPaper);
+  window.addEventListener("afterprint", onScreen);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
 }
@@ -356,6 +379,10 @@ function start() {
     const shown = ofKind("chosen", "alternative")
       .sort((a, b) => views[a].orientation - views[b].orientation);
     redrawMultiples.push(makeMultiples(byId("alternatives-grid"), shown, setView));
+  }
+  if (missed) {
+    byId("missed").hidden = false;
+    fillMissed();
   }
   if (content.stability) {
     byId("stability").hidden = false;

@@ -11,12 +11,15 @@ function featureColumns() {
 function fillFeatures(table, state, all) {
   const view = views[state.view];
   const columns = featureColumns();
+  // How sure a feature is, if that is known and is not the score itself.
+  const sure = view.kind === "chosen" && views.find((other) => other.kind === "stability");
   const shown = all ? state.count : Math.min(state.count, ROWS_AT_FIRST);
   const titles = [
     { text: "Rank", number: true },
     ...columns.map(({ mode, named }) => ({ text: geometry.titles[mode], number: !named })),
     { text: "Index", number: true },
     { text: view.kind === "stability" ? "Share" : "Score", number: true },
+    ...(sure ? [{ text: "Kept by resamples", number: true }] : []),
   ];
   const rows = Array.from(view.ranking.slice(0, shown), (flat, rank) => {
     const place = placeOf(flat);
@@ -25,6 +28,7 @@ function fillFeatures(table, state, all) {
       ...columns.map(({ mode, named }, m) => ({ text: labelOf(mode, place[m]), number: !named, header: m === 0 })),
       { text: String(flat), number: true },
       { text: digits(view.scores[flat]), number: true },
+      ...(sure ? [{ text: percent(sure.scores[flat]), number: true }] : []),
     ];
   });
   fillTable(table, titles, rows, `The first ${shown} of ${state.count} kept features`);
