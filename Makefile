@@ -7,7 +7,7 @@ WORKERS ?= auto
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
-.PHONY: help demo paper examples docs pages test test-slow test-lowest test-newest test-series fuzz \
+.PHONY: help demo paper examples docs pages notebooks test test-slow test-lowest test-newest test-series fuzz \
 	lint format bench gpu package clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,9 @@ docs: $(VENV)/.docs  ## the documentation, all examples executed, in docs/_build
 
 pages: $(VENV)/.core  ## write what commands print into README and pages, and draw their pictures
 	$(ONE_THREAD) $(BIN)/python -m docs.pages
+
+notebooks: $(VENV)/.docs  ## make and run the notebooks of docs/notebooks
+	$(ONE_THREAD) $(BIN)/python -m docs.make_notebooks
 
 test: $(VENV)/.test  ## the tests, without the slow ones
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'

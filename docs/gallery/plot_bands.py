@@ -73,7 +73,7 @@ folder = Path(temporary.name)
 cube, truth = draw(0)
 cube.tofile(folder / "scene.img")
 np.save(folder / "truth.npy", truth)
-(folder / "scene.hdr").write_text(
+_ = (folder / "scene.hdr").write_text(
     f"ENVI\nlines = 60\nsamples = 60\nbands = {len(waves)}\ndata type = 4\ninterleave = bip\n"
     "byte order = 0\nwavelength units = Nanometers\n"
     f"wavelength = {{{', '.join(f'{wave:.1f}' for wave in waves)}}}\n"

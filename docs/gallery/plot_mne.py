@@ -40,7 +40,7 @@ epochs = mne.EpochsArray(volts, info, events, event_id={"eyes open": 1, "eyes cl
 epochs.info["bads"] = ["T8", "PO4"]
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
-epochs[:60].save(folder / "subject-epo.fif")
+_ = epochs[:60].save(folder / "subject-epo.fif")
 
 # %%
 # From the file to electrodes
