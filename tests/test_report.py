@@ -558,7 +558,8 @@ def test_command_writes_one_file(here, capsys):
     assert {path.name for path in here.iterdir()} == {"x.npy", "x.npy-report.html"}
     content = content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))
     assert content["title"] == "Nine pixels"
-    assert len(content["views"]) == 6
+    kinds = [view["kind"] for view in content["views"]]
+    assert kinds == ["chosen", *["alternative"] * 5, "stability"]
     expected = STPCASelector(9, lam=1.0).fit(DIGITS.data[:100])
     view = content["views"][0]
     np.testing.assert_array_equal(decoded(view["ranking"]["values"], "<u2"), expected.order_)
@@ -572,7 +573,8 @@ def test_command_writes_one_file(here, capsys):
     assert "x.npy-report.html" in capsys.readouterr().out
     assert main(["report", "x.npy", "-k", "9"]) == 1
     assert "x.npy-report.html exists already; pass --overwrite" in capsys.readouterr().err
-    assert main(["report", "x.npy", "-k", "9", "--overwrite", "--no-alternatives", "--quiet"]) == 0
+    shorter = ["--overwrite", "--no-alternatives", "--no-stability", "--quiet"]
+    assert main(["report", "x.npy", "-k", "9", *shorter]) == 0
     assert len(content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))["views"]) == 1
 
 
@@ -597,7 +599,7 @@ def test_alternatives_that_cannot_be_fitted_are_left_out(here, capsys, monkeypat
         return fit(self, X, y)
 
     monkeypatch.setattr(STPCASelector, "fit", refuse)
-    assert main(["report", "x.npy", "-k", "9"]) == 0
+    assert main(["report", "x.npy", "-k", "9", "--no-stability"]) == 0
     assert "left out of the report: orientation 1, dct; x.npy: no such" in capsys.readouterr().err
     assert len(content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))["views"]) == 5
 
@@ -619,7 +621,9 @@ def test_command_leaves_nothing_after_an_error(here, capsys):
 
 def test_matrix_from_a_file_is_read_again_by_the_code(here):
     np.save("m.npy", RNG.normal(size=(8, 8)))
-    assert main(["report", "x.npy", "-k", "9", "--basis", "m.npy", "--quiet"]) == 0
+    assert (
+        main(["report", "x.npy", "-k", "9", "--basis", "m.npy", "--quiet", "--no-stability"]) == 0
+    )
     views = content_of((here / "x.npy-report.html").read_text(encoding="utf-8"))["views"]
     assert views[0]["name"] == "orientation 0, matrix"
     for view in views:

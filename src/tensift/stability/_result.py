@@ -156,8 +156,8 @@ class StabilitySelection:
         kept = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         return (
             f"{type(self.estimator).__name__} keeps {kept} of {self.probabilities.size} features "
-            f"on each of {self.n_resamples} {self._resamples}; {len(self.selected)} are "
-            f"kept by {self.threshold:.0%} or more."
+            f"on each of {self.n_resamples} {self._resamples}; {len(self.selected)} "
+            f"{'is' if len(self.selected) == 1 else 'are'} kept by {self.threshold:.0%} or more."
         )
 
     @property
@@ -186,7 +186,7 @@ class StabilitySelection:
         if bound >= count:
             return [
                 f"The bound on false selections, {bound:.1f}, is too high to be useful for {count} "
-                "features; select fewer features or raise the threshold."
+                f"feature{'' if count == 1 else 's'}; select fewer features or raise the threshold."
             ]
         return [
             f"Expect at most {bound:.1f} false selections (an upper bound): features that "
