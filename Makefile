@@ -7,7 +7,7 @@ WORKERS ?= auto
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
-.PHONY: help demo paper examples docs pages notebooks test test-slow test-lowest test-newest test-series fuzz \
+.PHONY: help demo paper examples docs check-docs pages notebooks test test-slow test-lowest test-newest test-series fuzz \
 	lint format bench gpu package clean
 help:  ## what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,9 @@ examples: $(VENV)/.bench  ## compress, denoise, map, higher orders: each ends in
 docs: $(VENV)/.docs  ## the documentation, all examples executed, in docs/_build/html
 	rm -rf $(DOCS_OUTPUT)
 	$(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going docs docs/_build/html
+
+check-docs: $(VENV)/.test  ## look at every page of the built documentation in Chromium
+	$(BIN)/python -m docs.check_site
 
 pages: $(VENV)/.core  ## write what commands print into README and pages, and draw their pictures
 	$(ONE_THREAD) $(BIN)/python -m docs.pages

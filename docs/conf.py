@@ -44,11 +44,12 @@ html_copy_source = False
 html_sidebars = {name: [] for name in ("index", "start", "parameters", "versus")}  # no pages below
 html_show_sourcelink = False
 html_favicon = "_static/logo.svg"
-html_context = {  # where "edit this page" leads
+html_context = {  # where "edit this page" leads, and colours
     "github_user": "tensift",
     "github_repo": "tensift",
     "github_version": "main",
     "doc_path": "docs",
+    "default_mode": "auto",  # light or dark, as the reader's system is
 }
 html_theme_options = {
     "logo": {
