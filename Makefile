@@ -85,11 +85,11 @@ NEWEST_PYTHON ?= 3.14 3.13 3.12
 	$(INSTALL) .venv-newest/bin/python --upgrade --editable '.[test]'
 	touch $@
 
-# Left out there: what depends on a cluster, a browser, processes, clocks or the system's memory, but
-# hardly on versions, and the pages, whose numbers come from the versions of the day.
-FEWER := -m 'not slow' $(addprefix --ignore=tests/test_,cells.py dask_cluster.py dask_memory.py \
-	fuzz.py pages.py plan_model.py plan_pilot.py promises_process.py report_browser.py \
-	streaming_memory.py)
+# Left out there: what starts programs, clusters or browsers, or looks at clocks or the system's memory,
+# but hardly depends on versions; and the pages, whose numbers come from the versions of the day.
+FEWER := -m 'not slow' $(patsubst %,--ignore=tests/test_%.py,cells cli_demo cli_paper comparison_store \
+	dask_cluster dask_memory docs examples fuzz label_free_study lazy_loading pages plan_model plan_pilot \
+	promises_process report_browser stpca_device streaming_memory)
 
 test-lowest: .venv-lowest/.test  ## most tests, on the lowest versions promised
 	# Old releases warn of what newer ones of their own dependencies deprecate.
