@@ -50,8 +50,8 @@ def run(repeats, *, samples=(), shapes=SHAPES, in_blocks=()):
         f"host: {n_cores()} cores of the machine, n_jobs=-1, NumPy; Laplacian score: of the host",
         f"seconds: medians of {repeats} runs after a first run; on the host the faster of two "
         "runs, or one run if it takes more than 5 s",
-        f"in common: how many of the {COUNT} features are the same as on the host, whose scores are "
-        "certified to the same tolerance but not the same",
+        f"in common: how many of the {COUNT} features are the same as on the host, whose scores "
+        "are certified to the same tolerance but not the same",
         "memory: the most that PyTorch had allocated, beside the recordings of steps",
     ]
     return {"": table}

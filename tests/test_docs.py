@@ -8,6 +8,7 @@ import re
 import runpy
 import shlex
 import textwrap
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +27,18 @@ EXECUTED = [
     "index",
     "inputs",
     "install",
+    "start",
     "parameters",
     "adding_a_method",
     "stability",
+    "constraints",
     "reconstruct",
+    "decomposition",
+    "large_data",
+    "optimum",
     "mne",
     "missing",
+    "weights",
 ]
 EXECUTED += [f"concepts/{page.stem}" for page in DOCS.glob("concepts/*.md") if page.stem != "index"]
 EXECUTED.sort()
@@ -134,8 +141,17 @@ def test_python_blocks_run_and_give_what_they_show(name):
     checked = sum([run_block(code, names) for code in found])
     assert len(found) == page.read_text().count("```python")
     assert found
-    if name not in ("parameters", "concepts/orientation"):
+    if name not in ("parameters", "optimum", "weights", "concepts/orientation"):
         assert checked, "nothing that is shown was checked"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_python_blocks_import_what_exists(page):
+    for code in blocks(page, "python"):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("tensift"):
+                found = import_module(node.module)
+                assert not [one.name for one in node.names if not hasattr(found, one.name)], code
 
 
 def test_what_is_shown_is_checked():

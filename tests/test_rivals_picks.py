@@ -442,6 +442,21 @@ def test_squared_canonical_correlations_are_those_of_scikit_learn():
     assert_allclose(scores.sum(), sum(squares), rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_column_subsets_are_those_of_adelie(monkeypatch, seed):
+    """Greedy picks, and exchanges until none helps; adelie has no ridge."""
+    solver = pytest.importorskip("adelie.solver", reason="adelie is not installed")
+    monkeypatch.setattr("tensift.selection._column_subsets._RIDGE", 1e-6)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 15)) + 0.3 * rng.normal(size=(60, 15))
+    covariance = np.asfortranarray(np.cov(X.T))
+    greedy = solver.css_cov(covariance, subset_size=6, method="greedy").subset
+    assert_array_equal(ColumnSubsetSelector(6).fit(X).order_[:6], greedy)
+    exchanged = solver.css_cov(covariance, subset_size=6, method="swapping").subset
+    found = ColumnSubsetSelector(6, swaps=1000).fit(X).order_[:6]
+    assert_array_equal(np.sort(found), np.sort(exchanged))
+
+
 @cases
 @pytest.mark.parametrize("n_components", [3, 10])
 def test_fastcan_is_the_original(X, n_components):

@@ -201,9 +201,10 @@ class SelectionRun:
 
     def _rows(self, share: float) -> NDArray:
         n_samples = min(self.job.looked_at, self.samples.most(self.job))
-        return self.samples.table(
+        table = self.samples.table(
             max(2, round(share * n_samples)), max(1, round(share * self.job.elements))
         )
+        return table.astype(np.result_type(table, np.float64), copy=False)  # as fits keep them
 
     def _select(self, X: NDArray) -> None:
         share = self.job.share_selected
