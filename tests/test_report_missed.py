@@ -1,5 +1,6 @@
 """What the report says is missed and redundant, compared with regressions one by one."""
 
+import base64
 import json
 import re
 
@@ -7,11 +8,18 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as OneRidge
 
-from tensift import GeometrySelector, STPCASelector
+from tensift import (
+    ColumnSubsetSelector,
+    Constraints,
+    GeometrySelector,
+    STPCASelector,
+    compare_selectors,
+)
 from tensift.cli import main
-from tensift.datasets import load_digits
+from tensift.datasets import TensorDataset, load_digits
 from tensift.report import make_report
 from tensift.report._missed import Ridge, missed_of, predict_features
+from tensift.rivals import QRSensorSelector, VarianceSelector
 from tensift.sources import KeptSamples
 
 RNG = np.random.default_rng(0)
@@ -144,3 +152,55 @@ def test_reports_of_unscaled_and_scaled_fits_differ_by_units():
     assert parts[0].max() > 0.9
     np.testing.assert_allclose(parts[1], 1 / 6, rtol=0.1)
     assert isinstance(STPCASelector(2).fit(X)._deviations, type(None))
+
+
+def test_gaps_weights_groups_and_complex_samples_are_reported():
+    """What was not observed is not judged; whole groups are held out; parts of complex numbers."""
+    X = made_of(RNG.normal(size=(120, 3)))
+    gaps = X.copy()
+    gaps[RNG.random(X.shape) < 0.1] = np.nan
+    gaps[:, :3] = X[:, :3]
+    kept = Constraints(include=[0, 1, 2])
+    found = content_of(
+        make_report(ColumnSubsetSelector(3, missing="allow", constraints=kept).fit(gaps), gaps)
+    )["missed"]
+    shares = np.frombuffer(base64.b64decode(found["predicted"]), "<f4")
+    np.testing.assert_allclose(shares[3:6], 1, atol=0.01)
+    assert shares[10:].max() < 0.2
+    grouped = TensorDataset(X, groups=np.repeat(np.arange(20), 6), weights=np.ones(120))
+    fitted = GeometrySelector(3).fit(grouped, groups=grouped.groups)
+    assert content_of(make_report(fitted, grouped))["missed"]["samples"] == 120
+    turned = X.reshape(120, 4, 3) * np.exp(1j)
+    fitted = ColumnSubsetSelector(3, constraints=kept).fit(turned)
+    shares = content_of(make_report(fitted, turned))["missed"]["predicted"]
+    shares = np.frombuffer(base64.b64decode(shares), "<f4")
+    np.testing.assert_allclose(shares[3:6], 1, atol=0.01)
+
+
+def test_held_out_groups_are_whole():
+    """What tells the groups apart predicts nothing of a group that was held out."""
+    of_groups = RNG.normal(size=(20, 21))  # a mark of 20 numbers for each group, and its value
+    rows = np.repeat(of_groups, 4, axis=0) + 0.01 * RNG.normal(size=(80, 21))
+    shares = []
+    for groups in (None, np.repeat(np.arange(20), 4)):
+        found = missed_of(KeptSamples(rows, groups=groups), np.arange(21), 20, None)
+        shares.append(np.frombuffer(base64.b64decode(found["predicted"]), "<f4")[20])
+    assert shares[0] > 0.9
+    assert shares[1] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [
+        (QRSensorSelector(3), "picked one after another"),
+        (ColumnSubsetSelector(3), "can be predicted best"),
+        (VarianceSelector(3), "with the largest scores"),
+        (VarianceSelector(3, selection="geometry"), "similar samples agree"),
+    ],
+)
+def test_the_rule_is_that_of_the_method(selector, words):
+    X = RNG.normal(size=(40, 8))
+    assert words in content_of(make_report(selector.fit(X), X))["views"][0]["rule"]
+    found = compare_selectors(X, [selector], n_features_to_select=3, n_resamples=2)
+    if selector.selection == "top":
+        assert words in content_of(make_report(None, X, comparison=found))["views"][0]["rule"]
