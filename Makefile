@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 # One BLAS thread for each test worker: workers times threads never exceed the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Each worker takes tests that follow one another, as they share fixtures, and helps out at the end.
+PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 DOCS_OUTPUT := docs/_build docs/auto_gallery docs/reference/generated docs/sg_execution_times.rst
 
 .PHONY: help demo paper examples docs check-docs pages notebooks test test-slow test-lowest test-newest test-series fuzz \
@@ -71,10 +73,10 @@ notebooks: $(VENV)/.docs  ## make and run the notebooks of docs/notebooks
 	$(ONE_THREAD) $(BIN)/python -m docs.make_notebooks
 
 test: $(VENV)/.test  ## the tests, without the slow ones
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow'
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -m 'not slow'
 
 test-slow: $(VENV)/.test  ## the slow tests: golden outputs and the paper's figures
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow tests
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -m slow tests
 
 # The versions that pyproject.toml promises, tested at both ends.
 LOWEST_PYTHON ?= 3.11
@@ -93,17 +95,17 @@ NEWEST_PYTHON ?= 3.14 3.13 3.12
 
 # Left out there: what starts programs, clusters or browsers, or looks at clocks or the system's memory,
 # but hardly depends on versions; and the pages, whose numbers come from the versions of the day.
-FEWER := -m 'not slow' $(patsubst %,--ignore=tests/test_%.py,cells cli_demo cli_paper comparison_store \
-	dask_cluster dask_memory docs examples fuzz label_free_study lazy_loading pages plan_model plan_pilot \
-	promises_process report_browser stpca_device streaming_memory)
+FEWER := -m 'not slow' $(patsubst %,--ignore=tests/test_%.py,cells check_site cli_demo cli_paper \
+	comparison_store dask_cluster dask_memory docs examples fuzz label_free_study lazy_loading pages \
+	plan_model plan_pilot promises_process report_browser stpca_device streaming_memory)
 
 test-lowest: .venv-lowest/.test  ## most tests, on the lowest versions promised
 	# Old releases warn of what newer ones of their own dependencies deprecate.
-	$(ONE_THREAD) .venv-lowest/bin/python -m pytest -n $(WORKERS) $(FEWER) \
+	$(ONE_THREAD) .venv-lowest/bin/python $(PYTEST) $(FEWER) \
 	    -W ignore::DeprecationWarning
 
 test-newest: .venv-newest/.test  ## most tests, on a newer Python with the newest versions
-	$(ONE_THREAD) .venv-newest/bin/python -m pytest -n $(WORKERS) $(FEWER)
+	$(ONE_THREAD) .venv-newest/bin/python $(PYTEST) $(FEWER)
 
 # In an environment of their own, because their upper bounds would replace what is installed.
 .venv-series/.test: pyproject.toml | $(UV)
@@ -112,7 +114,7 @@ test-newest: .venv-newest/.test  ## most tests, on a newer Python with the newes
 	touch $@
 
 test-series: .venv-series/.test  ## the channel selectors of aeon and sktime, by their own checks
-	$(ONE_THREAD) .venv-series/bin/python -m pytest -n $(WORKERS) src/tensift/series \
+	$(ONE_THREAD) .venv-series/bin/python $(PYTEST) src/tensift/series \
 	    tests/test_series.py tests/test_aeon.py tests/test_sktime.py
 
 SECONDS ?= 120
