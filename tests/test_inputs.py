@@ -597,6 +597,22 @@ def csv_table_with_text(folder):
     return lambda: read_tensor(folder / "a.csv"), "line 3, column 'b': 'four' is not a number"
 
 
+@row("long CSV table")
+def long_csv_table(folder):
+    frame = long_pandas_frame()
+    frame.to_csv(folder / "a.csv", index=False)
+    return channels(read_tensor(folder / "a.csv", long=["trial", "channel", "time"]))
+
+
+@wrong("long CSV table")
+def long_csv_table_with_a_line_missing(folder):
+    long_pandas_frame().drop(index=5).to_csv(folder / "a.csv", index=False)
+    return (
+        lambda: read_tensor(folder / "a.csv", long=["trial", "channel", "time"]),
+        "it has trial=0, channel=Fz, time=0.5 nowhere",
+    )
+
+
 @row("folder of pictures")
 def folder_of_pictures(folder):
     image = pytest.importorskip("PIL.Image")

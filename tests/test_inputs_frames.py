@@ -283,6 +283,29 @@ def test_a_long_frame_is_the_tensor_in_any_order_of_rows(library, seed):
     assert list(found.labels) == [["rest", "move"][sample % 2] for sample in samples]
 
 
+@LIBRARIES
+def test_a_column_for_each_channel(library):
+    rng = np.random.default_rng(3)
+    tensor = rng.normal(size=(4, 2, 5))
+    trial, time = np.indices((4, 5)).reshape(2, -1)[:, rng.permutation(20)]
+    columns = {"trial": trial.tolist(), "time": time.tolist()}
+    columns |= {name: tensor[trial, k, time].tolist() for k, name in enumerate(["Fz", "Cz"])}
+    usual = {"sample": "trial", "dims": ["time"]}
+    found = from_long_frame(library(columns), **usual, value=["Cz", "Fz"])
+    assert found.dims == ("variable", "time")
+    assert found.coords["variable"].tolist() == ["Cz", "Fz"]
+    assert_array_equal(found.data, tensor[list(dict.fromkeys(trial))][:, ::-1])
+    one = from_long_frame(library(columns), **usual, value=["Cz"])
+    assert_array_equal(one.data, found.data[:, :1])
+    with pytest.raises(ValueError, match=r"^frame has a column 'variable', and the mode"):
+        from_long_frame(
+            library({"variable" if k == "time" else k: v for k, v in columns.items()}),
+            sample="trial",
+            dims=["variable"],
+            value=["Cz", "Fz"],
+        )
+
+
 def test_times_with_a_zone_are_in_order():
     times = pd.to_datetime(["2021-01-01", "2020-01-01"] * 2, utc=True)
     frame = pd.DataFrame({"s": [0, 0, 1, 1], "t": times, "v": [1.0, 2.0, 3.0, 4.0]})
@@ -304,7 +327,8 @@ def test_times_with_a_zone_are_in_order():
             "^value='state' must be a column of numbers; it holds text",
         ),
         ({"dims": "time"}, TypeError, "^dims must be a list of columns"),
-        ({"dims": []}, ValueError, "^sample, dims and value must name different columns"),
+        ({"dims": []}, ValueError, "^dims must name at least one column, or value a list"),
+        ({"value": []}, ValueError, "^sample, dims and value must name different columns"),
         ({"dims": ["trial", "time"]}, ValueError, "^sample, dims and value must name different"),
         ({"labels": "volt"}, ValueError, "^labels differ within the sample trial=100"),
         ({"sample": "when"}, ValueError, "^frame has no column 'when' for sample"),
