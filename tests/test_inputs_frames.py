@@ -249,6 +249,31 @@ def test_what_is_no_frame_and_names_that_occur_twice():
     assert_array_equal(from_frame(twice, drop=[1, 2]).data, VALUES[:, [0, 3, 4]])
 
 
+# Names of columns in results
+
+
+@LIBRARIES
+def test_results_carry_the_names_of_columns(library):
+    pytest.importorskip("xarray")
+    frame = library(VALUES, NAMES)
+    fitted = [GeometrySelector(2).fit(frame), TensorPCA(2).fit(frame), stpca_path(frame)]
+    fitted.append(stability_selection(VarianceSelector(2), frame, n_resamples=4))
+    fitted.append(compare_selectors(frame, [VarianceSelector()], n_features_to_select=2))
+    fitted.append(STPCASelector(2, feature_mode="column").fit(frame))
+    for one in fitted:
+        assert one.to_xarray().coords["column"].values.tolist() == NAMES
+
+
+def test_names_of_columns_that_are_no_text():
+    years = pd.DataFrame(VALUES, columns=range(2001, 2006))
+    truth = GeometrySelector(2).fit(VALUES)
+    selector = GeometrySelector(2).fit(years)
+    found = [f"column={2001 + k}" for k in truth.get_support(indices=True)]
+    assert list(selector.get_feature_names_out()) == found
+    numbered = GeometrySelector(2).fit(pd.DataFrame(VALUES))
+    assert list(numbered.get_feature_names_out()) == list(truth.get_feature_names_out())
+
+
 # Datasets from long frames
 
 

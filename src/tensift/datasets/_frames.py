@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tensift.datasets._dataset import TensorDataset
 from tensift.datasets._long_tables import check_each_once, coded, tensor_of_values
 from tensift.datasets._open import LABEL_NAMES
-from tensift.labels import columns_without_numbers, is_frame
+from tensift.labels import columns_without_numbers, is_frame, names_of_columns
 
 __all__ = ["from_frame", "from_long_frame"]
 
@@ -96,7 +96,7 @@ def from_frame(
     if any(isinstance(known[place], tuple) for place in kept):
         data, dims, coords = _by_levels(data, [known[place] for place in kept], frame.columns.names)
     else:
-        dims, coords = ("column",), {"column": _coordinates(frame, kept)}
+        dims, coords = ("column",), {"column": names_of_columns(frame)[kept]}
     return TensorDataset(data, values, name, dims=dims, coords=coords)
 
 
@@ -149,7 +149,9 @@ def from_long_frame(
     modes = [_place(known, one, "dims") for one in _as_list(dims, "dims")]
     places = [_place(known, sample, "sample"), *modes]
     several = isinstance(value, list)
-    valued = [_place(known, one, "value") for one in (value if several else [value])]
+    valued = [
+        _place(known, one, "value") for one in (value if isinstance(value, list) else [value])
+    ]
     if not valued or len({*places, *valued}) < len(places) + len(valued):
         raise ValueError("sample, dims and value must name different columns")
     if not modes and not several:
@@ -162,7 +164,7 @@ def from_long_frame(
     found = tensor_of_values(
         [(title, _keys(column, title)) for title, column in keys],
         _table(frame, valued) if several else _numbers(_column(frame, valued[0])),
-        _coordinates(frame, valued) if several else None,
+        names_of_columns(frame)[valued] if several else None,
         "frame",
     )
     labelled = None
@@ -224,12 +226,6 @@ def _numbers(column: Any) -> NDArray[Any]:
         found: NDArray[Any] = column.to_numpy(dtype=float, na_value=np.nan)
         return found
     return np.array([np.nan if one is None else one for one in values], dtype=float)
-
-
-def _coordinates(frame: Any, places: list[int]) -> NDArray[Any]:
-    """Return the names of columns: text, numbers or dates."""
-    found = np.asarray(frame.columns)[places]
-    return found.astype(str) if found.dtype.kind == "O" else found
 
 
 def _keys(column: Any, title: str) -> NDArray[Any]:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.labels._names import Names
+
 __all__ = [
     "columns_without_numbers",
     "is_frame",
+    "names_of_columns",
     "refuse_columns_without_numbers",
     "refuse_lazy_frame",
 ]
@@ -38,6 +44,28 @@ def refuse_lazy_frame(X: Any) -> None:
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(X, polars.LazyFrame):
         raise ValueError("X is a LazyFrame of polars, whose values are not there; pass X.collect()")
+
+
+def names_of_columns(frame: Any) -> NDArray[Any]:
+    """Return what the columns of a frame are called: text, numbers or dates.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from tensift.labels import names_of_columns
+    >>> names_of_columns(pandas.DataFrame({"height": [1.8, 1.7]})).tolist()
+    ['height']
+    """
+    found = np.asarray(frame.columns)
+    return found.astype(str) if found.dtype.kind == "O" else found
+
+
+def names_of_frame(frame: Any) -> Names | None:
+    """Return the names of the features of a frame; None if its columns are only numbered."""
+    found = names_of_columns(frame)
+    if found.dtype.kind in "iu" and np.array_equal(found, np.arange(len(found))):
+        return None
+    return Names((len(found),), ("column",), {"column": found})
 
 
 def columns_without_numbers(frame: Any) -> dict[int, str]:
