@@ -264,7 +264,7 @@ def test_results_carry_the_names_of_columns(library):
         assert one.to_xarray().coords["column"].values.tolist() == NAMES
 
 
-def test_names_of_columns_that_are_no_text():
+def test_names_of_features_that_are_no_text():
     years = pd.DataFrame(VALUES, columns=range(2001, 2006))
     truth = GeometrySelector(2).fit(VALUES)
     selector = GeometrySelector(2).fit(years)
