@@ -82,9 +82,10 @@ def read_tensor(
           the order of their names: samples of shape (row, column), or (row, column, channel) in
           colour. If the folder has no pictures but subfolders have, at any depth, these are the
           labels.
-        - TIFF (needs tifffile): several pages are samples. One page with map coordinates, or with
-          many bands, is a scene of shape (row, column, band). Numbers are read as they are stored;
-          bands with different scales are refused.
+        - TIFF (needs tifffile): several pages are samples; if the description of tifffile, ImageJ
+          or OME gives them several axes, times, or else slices, are samples. One page with map
+          coordinates, or with many bands, is a scene of shape (row, column, band). Numbers are read
+          as they are stored; bands with different scales are refused.
         - ENVI: the header ``.hdr`` or the numbers beside it, a scene of shape (row, column, band).
           A large one is memory-mapped.
         - FIF of MNE-Python (needs mne): epochs, or averages, are samples (channel, time); without
