@@ -137,7 +137,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         line = header_line(arguments.input, arguments.header)
         show(f"header    {'none: every line is a sample' if line is None else f'line {line}'}")
     for mode, size in enumerate(dataset.feature_shape):
-        show(f"mode {mode}    {_describe_mode(dataset, names, mode, size)}")
+        word = f"mode {mode}" if names.name(mode) == f"mode {mode}" else "mode"
+        show(f"{word:<9} {_describe_mode(dataset, names, mode, size)}")
     if dataset.feature_mode is not None:
         title = names.name(dataset.feature_mode)
         show(f"features  the indices of {title} (from the file)")
