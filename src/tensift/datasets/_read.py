@@ -17,6 +17,7 @@ from tensift.datasets._open import (
     LABEL_NAMES,
     check_readable,
     choose_tensor,
+    is_label_array,
     label_names_for,
     open_tensor_file,
 )
@@ -154,20 +155,24 @@ def read_tensor(
 
     Notes
     -----
-    Arrays in ``.npz`` and HDF5 files have these names. All but the data are optional:
+    Arrays in ``.npz`` and HDF5 files have these names. All but the data are optional, and those of
+    channels, bands, times and labels may have capitals:
 
     - ``labels`` (also ``label``, ``y``, ``target``, and ``y_train`` with ``x_train``): one label
       for each sample;
     - ``dims``: the names of the m feature modes, or of all axes;
     - ``coords_<dim>``: the names along the mode ``<dim>``;
     - ``units_<dim>``: the unit of these, such as "s" or "nm";
-    - ``channels`` (also ``ch_names``, ``channel_names``, ``chans``, ``electrodes``): the names
-      along the mode of that length, which is then called channel;
-    - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``): the same for a mode called
-      band;
-    - ``times`` (also ``time``): the same for a mode called time;
-    - ``sfreq`` (also ``fs``, ``Fs``, ``sampling_rate``, ``sample_rate``, ``srate``): samples per
-      second, which give the times along the mode called time, or else along the last mode;
+    - ``channels`` (also ``ch_names``, ``channel_names``, ``chans``, ``electrodes``, ``sensors``):
+      the names along the mode of that length, which is then called channel;
+    - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``, ``wavelengths_nm``, which
+      says the unit): the same for a mode called band;
+    - ``times`` (also ``time``, ``t``, ``timestamps``): the same for a mode called time;
+    - ``feature_names`` (also ``columns``, ``column_names``): the same for rows, whose mode is
+      called column;
+    - ``sfreq`` (also ``fs``, ``sampling_rate``, ``sample_rate``, ``srate``, ``sf``,
+      ``sampling_frequency``): samples per second, which give the times along the mode called time,
+      or else along the last mode;
     - ``informative``: flat C-order indices of the informative features;
     - ``feature_mode``: the mode whose indices are the features.
 
@@ -327,7 +332,11 @@ class _Samples:
         for name in label_names_for(tensor, contents.arrays):
             stored = contents.arrays[name]
             # Where dimensions have names, "y" is most often one of them.
-            if name == tensor or (stored.axes and (name in dims or set(stored.axes) != along)):
+            if (
+                name == tensor
+                or not is_label_array(name, stored)
+                or (stored.axes and (name in dims or set(stored.axes) != along))
+            ):
                 continue
             return find_values(path, contents, name, "labels", dims)
         return None
