@@ -165,7 +165,9 @@ def choose_tensor(
         held = ", ".join(f"{name} ({stored.kind})" for name, stored in arrays.items())
         raise ValueError(f"{path}: no array of numbers; the file holds {held or 'nothing'}")
     shapes = ", ".join(f"{name} {arrays[name].shape}" for name in tensors)
-    raise ValueError(f"{path}: the file has several arrays, choose one with variable=: {shapes}")
+    raise ValueError(
+        f"{path}: the file has several arrays, choose one with variable= (--variable): {shapes}"
+    )
 
 
 def check_readable(path: Path, name: str, stored: StoredArray) -> None:
