@@ -491,7 +491,9 @@ def npz_file(folder):
 @wrong(".npz file")
 def npz_file_of_several_tensors(folder):
     np.savez(folder / "a.npz", one=SERIES, two=SERIES)
-    return lambda: read_tensor(folder / "a.npz"), "choose one with variable= (--variable): one (24, 4, 6), two"
+    return lambda: read_tensor(
+        folder / "a.npz"
+    ), "choose one with variable= (--variable): one (24, 4, 6), two"
 
 
 @row(".mat file")

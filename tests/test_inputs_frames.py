@@ -1,6 +1,7 @@
 """Data frames of pandas and polars: as samples of estimators, and made into datasets."""
 
 import datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tensift import (
     stpca_path,
 )
 from tensift.datasets import from_frame, from_long_frame
+from tensift.plan import plan_job
 from tensift.rivals import VarianceSelector
 
 pd = pytest.importorskip("pandas")
@@ -272,6 +274,34 @@ def test_names_of_features_that_are_no_text():
     assert list(selector.get_feature_names_out()) == found
     numbered = GeometrySelector(2).fit(pd.DataFrame(VALUES))
     assert list(numbered.get_feature_names_out()) == list(truth.get_feature_names_out())
+
+
+def test_columns_of_several_levels():
+    levels = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)])
+    frame = pd.DataFrame(VALUES, columns=levels)
+    truth = GeometrySelector(2).fit(VALUES)
+    found = GeometrySelector(2).fit(frame)
+    assert_array_equal(found.order_, truth.order_)
+    names = [f"{one}/{two}" for one, two in levels]
+    assert list(found.get_feature_names_out()) == [names[k] for k in truth.get_support(True)]
+
+
+def test_two_columns_of_one_name():
+    frame = pd.DataFrame(VALUES, columns=list("abcba"))
+    with pytest.raises(ValueError, match=r"^X has 2 columns called 'a'; rename them$"):
+        GeometrySelector(2).fit(frame)
+
+
+@LIBRARIES
+def test_a_plan_for_a_frame(library):
+    plan = plan_job(data=library(VALUES, NAMES), seconds=0.1)
+    assert plan.to_dict()["job"]["dims"] == ["column"]
+
+
+@pytest.mark.parametrize("given", ["table.csv", Path("table.csv")])
+def test_the_name_of_a_file_is_no_sample(given):
+    with pytest.raises(ValueError, match=r"^X='table.csv' is the name of a file; read it first"):
+        GeometrySelector(2).fit(given)
 
 
 # Datasets from long frames

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,8 @@ def names_of_columns(frame: Any) -> NDArray[Any]:
     ['height']
     """
     found = np.asarray(frame.columns)
-    return found.astype(str) if found.dtype.kind == "O" else found
+    several_levels = any(isinstance(one, tuple) for one in found)
+    return found.astype(str) if found.dtype.kind == "O" and not several_levels else found
 
 
 def names_of_frame(frame: Any) -> Names | None:
@@ -90,7 +92,7 @@ def columns_without_numbers(frame: Any) -> dict[int, str]:
 
 
 def refuse_columns_without_numbers(frame: Any, name: str = "X") -> None:
-    """Raise an error if a frame has columns of text, dates or the like.
+    """Raise an error if a frame has columns of text, dates or the like, or one name twice.
 
     Examples
     --------
@@ -102,10 +104,13 @@ def refuse_columns_without_numbers(frame: Any, name: str = "X") -> None:
     ...
     ValueError: X has columns that are not numbers: 'name' (text); ...
     """
+    columns = list(frame.columns)
+    twice = next((one for one, count in Counter(columns).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"{name} has {columns.count(twice)} columns called {twice!r}; rename them")
     found = columns_without_numbers(frame)
     if not found:
         return
-    columns = list(frame.columns)
     shown = [f"{columns[place]!r} ({what})" for place, what in list(found.items())[:_SHOWN]]
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     names = repr([columns[place] for place in found]) if not more else "..."

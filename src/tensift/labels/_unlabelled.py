@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 from tensift.labels._frames import (
@@ -83,6 +84,11 @@ def _without_names(X: Any, sample_dim: SampleDims, names: Names | None) -> Label
             names.check_same(given)
         return Labelled(X.__tensift_samples__, given)
     refuse_lazy_frame(X)
+    if isinstance(X, str | PathLike):
+        raise ValueError(
+            f"X={str(X)!r} is the name of a file; read it first: "
+            f"tensift.datasets.read_tensor({str(X)!r})"
+        )
     found = None
     if is_frame(X):
         refuse_columns_without_numbers(X)
