@@ -70,6 +70,20 @@ def test_a_line_per_time_and_a_column_per_channel(tmp_path):
     assert_array_equal(fewer.data, tensor[:, [0, 2], ::-1])
 
 
+def test_units_in_names_of_columns(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("trial,time (s),band [nm],value (g)\n1,0.5,400,2\n1,0.5,500,3\n")
+    for keys in (["trial", "time", "band"], ["trial", "time (s)", "band [nm]"]):
+        found = read_tensor(path, long=keys)
+        assert found.dims == ("time", "band")
+        assert [found.names.title(mode) for mode in (0, 1)] == ["time (s)", "band (nm)"]
+    path.write_text("trial,time (s),time (min),value\n1,30,0.5,2\n")
+    found = read_tensor(path, long=["trial", "time (s)", "time (min)"])
+    assert found.dims == ("time (s)", "time (min)")
+    with pytest.raises(ValueError, match="no column 'time' for long"):
+        read_tensor(path, long=["trial", "time"])
+
+
 def test_no_header(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("7,0,1.5\n7,1,2.5\n3,1,4.5\n3,0,3.5\n")
@@ -118,6 +132,7 @@ def test_other_options(tmp_path):
     [
         (["channel", "Time", "Trial", "Value", "label"], ["Trial", "channel", "Time"]),
         (["who", "what", "value"], ["who", "what"]),
+        (["trial", "time (s)", "Value [g]"], ["trial", "time"]),
         (["subject", "sex", "sensor", "value"], ["subject", "sensor"]),
         (["time", "value"], []),
         (["height", "weight"], []),

@@ -52,7 +52,7 @@ lines = [
     f"{trial},{channels[k]},{times[step]:g},{value:.6f}"
     for (trial, k, step), value in np.ndenumerate(X)
 ]
-(folder / "motion.csv").write_text("\n".join(["trial,channel,time,value", *lines]))
+(folder / "motion.csv").write_text("\n".join(["trial,channel,time (s),value", *lines]))
 
 # %%
 # From the file to channels

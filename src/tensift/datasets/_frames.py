@@ -119,7 +119,8 @@ def from_long_frame(
         The column that says which sample a row belongs to. Samples are ordered by their first row.
     dims : sequence of names or positions
         The columns that say where a row is in its sample: one for each mode. Numbers and dates
-        are put in increasing order, text is ordered by its first row.
+        are put in increasing order, text is ordered by its first row. A column called "time (s)"
+        becomes the mode "time" with that unit.
     value : name or position, or a list of these
         The column of values. A list of several columns, such as one for each channel, becomes the
         first mode, called "variable".
@@ -171,7 +172,9 @@ def from_long_frame(
     if labels is not None:
         column = np.asarray(_column(frame, _place(known, labels, "labels")))
         labelled = found.of_each_sample(column, "labels")
-    return TensorDataset(found.data, labelled, name, dims=found.dims, coords=found.coords)
+    return TensorDataset(
+        found.data, labelled, name, dims=found.dims, coords=found.coords, units=found.units
+    )
 
 
 def _names_of_columns(frame: Any) -> list[Any]:

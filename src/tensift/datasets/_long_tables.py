@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LongTable", "check_each_once", "coded", "tensor_of_values"]
+__all__ = ["LongTable", "check_each_once", "coded", "name_and_unit", "tensor_of_values"]
 
 _SEVERAL = "variable"  # the mode of several columns of values, as of the variables of a Dataset
 _MOST = 2**62  # values that can be counted
+
+_UNIT = re.compile(r"(.*\S)\s*(?:\(([^()]{1,20})\)|\[([^][]{1,20})\])")
 
 Coded = tuple[NDArray[Any], NDArray[np.intp]]
 
@@ -25,6 +28,7 @@ class LongTable:
     data: NDArray[Any]
     dims: tuple[str, ...]
     coords: dict[str, NDArray[Any]]
+    units: dict[str, str]
     sample: str
     samples: Coded
 
@@ -70,13 +74,24 @@ def tensor_of_values(
     check_each_once(flat, shape, titles, [known for known, _ in places], what)
     data = np.empty_like(values)
     data[flat] = values
-    dims = tuple(titles[1:])
+    named = [name_and_unit(title) for title in titles[1:]]
+    dims = tuple(name for name, _ in named)
+    if len({*dims, *([_SEVERAL] if several else [])}) < len(dims) + several:
+        named = [(title, "") for title in titles[1:]]
+        dims = tuple(titles[1:])
+    units = {name: unit for name, unit in named if unit}
     coords = {title: known for title, (known, _) in zip(dims, places[1:], strict=True)}
     data = data.reshape(*shape, *values.shape[1:])
     if several:
         data = np.moveaxis(data, -1, 1)
         dims, coords = (_SEVERAL, *dims), coords if names is None else {_SEVERAL: names, **coords}
-    return LongTable(np.ascontiguousarray(data), dims, coords, titles[0], places[0])
+    return LongTable(np.ascontiguousarray(data), dims, coords, units, titles[0], places[0])
+
+
+def name_and_unit(title: str) -> tuple[str, str]:
+    """Return ("time", "s") for a column called "time (s)" or "time [s]"."""
+    found = _UNIT.fullmatch(title.strip())
+    return (found[1], found[2] or found[3]) if found else (title, "")
 
 
 def coded(values: NDArray[Any], *, by_value: bool) -> Coded:

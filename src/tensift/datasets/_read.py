@@ -136,7 +136,8 @@ def read_tensor(
         are the modes: ``["trial", "channel", "time"]`` for a row per value. All columns that are
         left hold values; several become the first mode, called "variable", as with
         ``["trial", "time"]`` for a row per time and a column per channel. Numbers and dates along
-        a mode are put in increasing order, text is ordered by its first row, as samples are.
+        a mode are put in increasing order, text is ordered by its first row, as samples are. A
+        column called "time (s)" becomes the mode "time" with that unit, and may be given as "time".
 
     Returns
     -------
@@ -460,6 +461,7 @@ def _read_long(
         read=beside,
         dims=made.dims,
         coords=made.coords,
+        units=made.units,
     )
 
 

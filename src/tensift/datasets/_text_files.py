@@ -14,6 +14,8 @@ from typing import IO
 
 import numpy as np
 
+from tensift.datasets._long_tables import name_and_unit
+
 __all__ = ["Table", "header_line", "keys_of_long_table", "read_label_list", "read_table"]
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?")
@@ -247,6 +249,10 @@ def _column(layout: _Layout, wanted: str | int, option: str) -> int:
                 "columns have that name; give positions, counted from 0"
             )
         return layout.first.index(wanted)
+    if isinstance(wanted, str) and layout.has_header:  # "time" for a column called "time (s)"
+        bare = [name_and_unit(name)[0] for name in layout.first]
+        if bare.count(wanted) == 1:
+            return bare.index(wanted)
     place = int(wanted) if isinstance(wanted, str) and wanted.isdecimal() else wanted
     if not isinstance(place, str) and 0 <= place < count:
         return int(place)
@@ -295,14 +301,16 @@ def keys_of_long_table(names: Sequence[str]) -> list[str]:
     >>> keys_of_long_table(["height", "weight"])
     []
     """
-    lower = [name.strip().lower() for name in names]
+    lower = [name_and_unit(name)[0].strip().lower() for name in names]
     if not {"value", "values"} & set(lower):
         return []
     no_place = {"value", "values", "", "label", "labels", "y"}
-    found = [name for name, key in zip(names, lower, strict=True) if key not in no_place]
-    found.sort(key=lambda name: name.strip().lower() not in _SAMPLES)
-    like_places = [name for name in found[1:] if name.strip().lower() in _PLACES]
-    return [*found[:1], *(like_places or found[1:])] if len(found) > 1 else []
+    found = [key for key in lower if key not in no_place]
+    given = {key: name_and_unit(name)[0].strip() for name, key in zip(names, lower, strict=True)}
+    found.sort(key=lambda key: key not in _SAMPLES)
+    like_places = [key for key in found[1:] if key in _PLACES]
+    kept = [*found[:1], *(like_places or found[1:])] if len(found) > 1 else []
+    return [given[key] for key in kept]
 
 
 def _refuse_ragged(layout: _Layout) -> None:

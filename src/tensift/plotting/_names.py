@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tensift._utils.terminal import printable
 from tensift.labels import Names
 
@@ -65,17 +63,18 @@ def _locator_of_names(length: int) -> Locator:
     Names below each other are left out where they would overlap. Those side by side are not: they
     can be turned.
     """
+    from matplotlib.axis import YAxis
     from matplotlib.ticker import FixedLocator
 
-    class Names(FixedLocator):
-        def __call__(self) -> Any:
+    class LocatorOfNames(FixedLocator):
+        def __call__(self) -> Sequence[float]:
             room = length
-            if self.axis is not None and self.axis.axis_name == "y":
+            if isinstance(self.axis, YAxis):
                 # matplotlib leaves two lines for each number.
                 room = max(1, int(self.axis.get_tick_space() * _LINES_OF_NUMBERS / _LINES_OF_NAMES))
-            return self.locs[:: math.ceil(length / room)]
+            return list(range(0, length, math.ceil(length / room)))
 
-    return Names(np.arange(length))
+    return LocatorOfNames(range(length))
 
 
 def set_ticks(axis: Axis, names: Names, mode: int, most: int = 8) -> None:
