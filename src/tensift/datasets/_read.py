@@ -82,8 +82,8 @@ def read_tensor(
         - A folder of PNG, JPEG, TIFF or BMP pictures of the same size and mode (needs Pillow), in
           the order of their names: samples of shape (row, column), or (row, column, channel) in
           colour. TIFF files with more than four bands (which need tifffile) are patches of shape
-          (row, column, band). If the folder has no pictures but subfolders have, at any depth, these are the
-          labels.
+          (row, column, band). If the folder has no pictures but subfolders have, at any depth,
+          these are the labels.
         - TIFF (needs tifffile): several pages are samples; if the description of tifffile, ImageJ
           or OME gives them several axes, times, or else slices, are samples. One page with map
           coordinates, or with many bands, is a scene of shape (row, column, band). Numbers are read
