@@ -115,7 +115,7 @@ test-newest: .venv-newest/.test  ## most tests, on a newer Python with the newes
 
 test-series: .venv-series/.test  ## the channel selectors of aeon and sktime, by their own checks
 	$(ONE_THREAD) .venv-series/bin/python $(PYTEST) src/tensift/series \
-	    tests/test_series.py tests/test_aeon.py tests/test_sktime.py
+	    tests/test_series.py tests/test_aeon.py tests/test_sktime.py tests/test_inputs.py
 
 SECONDS ?= 120
 SEED ?= 0

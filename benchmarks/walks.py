@@ -19,7 +19,7 @@ from benchmarks._results import Table
 WALKS = {  # page of the gallery, what a user types after "pip install"
     "EEG, .fif file": ("plot_mne", ("tensift[plot,mne]",)),
     "remote sensing, ENVI scene": ("plot_bands", ("tensift[plot]",)),
-    "wearables, long CSV table": ("plot_wearables", ("tensift[plot]", "pandas")),
+    "wearables, long CSV table": ("plot_wearables", ("tensift[plot]",)),
     "images, folder of PNG": ("plot_images", ("tensift[plot,images]",)),
 }
 MOST_STATEMENTS = 5

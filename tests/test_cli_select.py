@@ -195,7 +195,7 @@ def test_a_mode_named_like_a_column_does_not_hide_it(here):
     np.savez("odd.npz", data=X, dims=["score", "my time"])
     assert main(["select", "odd.npz", "-k", "2", "--no-figure"]) == 0
     rows = read_table(here / "odd.npz-tensift" / "ranking.csv")
-    assert list(rows[0]) == ["rank", "index", "mode_0", "my_time", "score", "selected"]
+    assert list(rows[0]) == ["rank", "index", "score_", "my_time", "score", "selected"]
 
 
 def test_labels_change_nothing(here, capsys):

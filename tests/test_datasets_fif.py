@@ -86,6 +86,7 @@ def test_epochs_and_their_events(epochs_file):
     found = read_tensor(epochs_file)
     np.testing.assert_array_equal(found.data, stored.get_data(picks=GOOD))
     assert found.dims == ("channel", "time")
+    assert found.names.title(1) == "time (s)"
     assert list(found.coords["channel"]) == GOOD
     np.testing.assert_array_equal(found.coords["time"], stored.times)
     names = {1: "left", 2: "right", 7: "rest"}

@@ -27,7 +27,9 @@ def test_a_vector_x_is_a_coordinate(tmp_path):
     np.testing.assert_array_equal(read(tmp_path, x=np.arange(3), values=DATA).data, DATA)
 
 
-@pytest.mark.parametrize("name", ["y", "labels", "label", "target", "targets", "gt", "scene_gt"])
+@pytest.mark.parametrize(
+    "name", ["y", "labels", "label", "target", "targets", "gt", "scene_gt", "gnd", "Y", "Labels"]
+)
 def test_the_labels(tmp_path, name):
     assert read(tmp_path, data=DATA, **{name: np.arange(6)}).labels.tolist() == list(range(6))
 
@@ -41,6 +43,40 @@ def test_the_two_halves_of_a_set(tmp_path):
     test = read(tmp_path, options={"variable": "x_test"}, **halves)
     np.testing.assert_array_equal(test.data, DATA[:2])
     assert test.labels.tolist() == [7, 8]
+
+
+def test_pictures_with_their_labels(tmp_path):
+    halves = {"train_images": DATA, "train_labels": range(6), "test_images": DATA[:2]}
+    train = read(tmp_path, options={"variable": "train_images"}, test_labels=[7, 8], **halves)
+    assert train.labels.tolist() == list(range(6))
+    test = read(tmp_path, options={"variable": "test_images"}, test_labels=[7, 8], **halves)
+    assert test.labels.tolist() == [7, 8]
+
+
+def test_a_matrix_with_a_capital_is_no_list_of_labels(tmp_path):
+    assert read(tmp_path, X=DATA, Y=np.ones((6, 2))).labels is None
+    with pytest.raises(ValueError, match="several arrays, choose one"):
+        read(tmp_path, Y=DATA, M=np.ones((6, 2)))
+    np.testing.assert_array_equal(read(tmp_path, Y=DATA, other=np.ones(6)).data, DATA)
+
+
+def test_columns_of_a_table(tmp_path):
+    """As scikit-learn names them; only rows have columns."""
+    rows, names = DATA[:, :, 0], ["height", "width", "age", "weight"]
+    dataset = read(tmp_path, data=rows, feature_names=names, target=range(6))
+    assert dataset.dims == ("column",)
+    assert dataset.coords["column"].tolist() == names
+    assert read(tmp_path, data=DATA, columns=names).dims is None
+
+
+def test_a_unit_in_a_name(tmp_path):
+    dataset = read(tmp_path, data=DATA, dims=["place", "band"], wavelengths_nm=np.arange(10) + 400)
+    assert dataset.names.title(1) == "band (nm)"
+
+
+def test_the_spelling_in_lower_case_comes_first(tmp_path):
+    dataset = read(tmp_path, data=DATA, Channels=list("abcd"), channels=NAMES)
+    assert dataset.coords["channel"].tolist() == NAMES
 
 
 def test_scikit_learns_pictures(tmp_path):
@@ -59,7 +95,9 @@ def test_what_is_beside_data_can_be_data(tmp_path, name):
     np.testing.assert_array_equal(read(tmp_path, cube=DATA, **{name: np.ones(6)}).data, DATA)
 
 
-@pytest.mark.parametrize("name", ["channels", "ch_names", "channel_names", "chans", "electrodes"])
+@pytest.mark.parametrize(
+    "name", ["channels", "ch_names", "channel_names", "chans", "electrodes", "Channels", "sensors"]
+)
 def test_channels(tmp_path, name):
     dataset = read(tmp_path, data=DATA, **{name: NAMES})
     assert dataset.dims == ("channel", "mode 1")
@@ -74,7 +112,9 @@ def test_channels(tmp_path, name):
     assert dataset.coords["channel"].tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("name", ["wavelengths", "wavelength", "bands", "band_names"])
+@pytest.mark.parametrize(
+    "name", ["wavelengths", "wavelength", "bands", "band_names", "wl", "Wavelengths"]
+)
 def test_bands(tmp_path, name):
     waves = np.linspace(400, 1000, 10)
     dataset = read(tmp_path, data=DATA, options={"sample_axis": (0, 1)}, **{name: waves})
@@ -82,7 +122,9 @@ def test_bands(tmp_path, name):
     np.testing.assert_array_equal(dataset.coords["band"], waves)
 
 
-@pytest.mark.parametrize("rate", ["sfreq", "fs", "Fs", "sampling_rate", "sample_rate", "srate"])
+@pytest.mark.parametrize(
+    "rate", ["sfreq", "fs", "Fs", "sampling_rate", "sample_rate", "srate", "FS", "sf"]
+)
 def test_times(tmp_path, rate):
     dataset = read(tmp_path, data=DATA, ch_names=NAMES, **{rate: 250})
     assert dataset.dims == ("channel", "time")

@@ -57,7 +57,11 @@ GALLERY = {  # what the pages say was found
     "plot_wearables": ["as they are         4 of 5", "variance            2 of 5: chest"]
     + ["common scale        5 of 5", "chance              1.4 of 5"]
     + ["wrist acc x\nankle acc x\nankle acc y\nankle acc z\nankle gyro y\n"]
-    + ["$ tensift select motion.npz -k 5", "channel wrist acc x", "report.html"],
+    + [
+        "$ tensift report motion.csv --long trial,channel,time",
+        "channel wrist acc x",
+        "report.html",
+    ],
     "plot_eeg": [
         "identity  0 of 5: Fp2, Fp1",
         "dct       3 of 5: Fp2, Fp1",
@@ -82,8 +86,7 @@ GALLERY = {  # what the pages say was found
     "plot_sensors": ["9 buoys cost 19.9 of 20", "on land or on the route: 0"]
     + ["9 buoys under constraints:  0.153", "90 % intervals cover:        0.8"],
 }
-NEEDS = {"plot_sensors": "pysensors", "plot_mne": "mne", "mne": "mne"}
-NEEDS |= {"plot_images": "PIL", "plot_wearables": "pandas"}
+NEEDS = {"plot_sensors": "pysensors", "plot_mne": "mne", "mne": "mne", "plot_images": "PIL"}
 SLOW = {"plot_hyperspectral", "plot_radar", "plot_bands"}
 
 

@@ -491,7 +491,9 @@ def npz_file(folder):
 @wrong(".npz file")
 def npz_file_of_several_tensors(folder):
     np.savez(folder / "a.npz", one=SERIES, two=SERIES)
-    return lambda: read_tensor(folder / "a.npz"), "choose one with variable=: one (24, 4, 6), two"
+    return lambda: read_tensor(
+        folder / "a.npz"
+    ), "choose one with variable= (--variable): one (24, 4, 6), two"
 
 
 @row(".mat file")
@@ -595,6 +597,22 @@ def csv_table(folder):
 def csv_table_with_text(folder):
     (folder / "a.csv").write_text("a,b\n1,2\n3,four\n")
     return lambda: read_tensor(folder / "a.csv"), "line 3, column 'b': 'four' is not a number"
+
+
+@row("long CSV table")
+def long_csv_table(folder):
+    frame = long_pandas_frame()
+    frame.to_csv(folder / "a.csv", index=False)
+    return channels(read_tensor(folder / "a.csv", long=["trial", "channel", "time"]))
+
+
+@wrong("long CSV table")
+def long_csv_table_with_a_line_missing(folder):
+    long_pandas_frame().drop(index=5).to_csv(folder / "a.csv", index=False)
+    return (
+        lambda: read_tensor(folder / "a.csv", long=["trial", "channel", "time"]),
+        "it has trial=0, channel=Fz, time=0.5 nowhere",
+    )
 
 
 @row("folder of pictures")

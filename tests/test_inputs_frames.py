@@ -1,6 +1,7 @@
 """Data frames of pandas and polars: as samples of estimators, and made into datasets."""
 
 import datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tensift import (
     stpca_path,
 )
 from tensift.datasets import from_frame, from_long_frame
+from tensift.plan import plan_job
 from tensift.rivals import VarianceSelector
 
 pd = pytest.importorskip("pandas")
@@ -249,6 +251,59 @@ def test_what_is_no_frame_and_names_that_occur_twice():
     assert_array_equal(from_frame(twice, drop=[1, 2]).data, VALUES[:, [0, 3, 4]])
 
 
+# Names of columns in results
+
+
+@LIBRARIES
+def test_results_carry_the_names_of_columns(library):
+    pytest.importorskip("xarray")
+    frame = library(VALUES, NAMES)
+    fitted = [GeometrySelector(2).fit(frame), TensorPCA(2).fit(frame), stpca_path(frame)]
+    fitted.append(stability_selection(VarianceSelector(2), frame, n_resamples=4))
+    fitted.append(compare_selectors(frame, [VarianceSelector()], n_features_to_select=2))
+    fitted.append(STPCASelector(2, feature_mode="column").fit(frame))
+    for one in fitted:
+        assert one.to_xarray().coords["column"].values.tolist() == NAMES
+
+
+def test_names_of_features_that_are_no_text():
+    years = pd.DataFrame(VALUES, columns=range(2001, 2006))
+    truth = GeometrySelector(2).fit(VALUES)
+    selector = GeometrySelector(2).fit(years)
+    found = [f"column={2001 + k}" for k in truth.get_support(indices=True)]
+    assert list(selector.get_feature_names_out()) == found
+    numbered = GeometrySelector(2).fit(pd.DataFrame(VALUES))
+    assert list(numbered.get_feature_names_out()) == list(truth.get_feature_names_out())
+
+
+def test_columns_of_several_levels():
+    levels = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)])
+    frame = pd.DataFrame(VALUES, columns=levels)
+    truth = GeometrySelector(2).fit(VALUES)
+    found = GeometrySelector(2).fit(frame)
+    assert_array_equal(found.order_, truth.order_)
+    names = [f"{one}/{two}" for one, two in levels]
+    assert list(found.get_feature_names_out()) == [names[k] for k in truth.get_support(True)]
+
+
+def test_two_columns_of_one_name():
+    frame = pd.DataFrame(VALUES, columns=list("abcba"))
+    with pytest.raises(ValueError, match=r"^X has 2 columns called 'a'; rename them$"):
+        GeometrySelector(2).fit(frame)
+
+
+@LIBRARIES
+def test_a_plan_for_a_frame(library):
+    plan = plan_job(data=library(VALUES, NAMES), seconds=0.1)
+    assert plan.to_dict()["job"]["dims"] == ["column"]
+
+
+@pytest.mark.parametrize("given", ["table.csv", Path("table.csv")])
+def test_the_name_of_a_file_is_no_sample(given):
+    with pytest.raises(ValueError, match=r"^X='table.csv' is the name of a file; read it first"):
+        GeometrySelector(2).fit(given)
+
+
 # Datasets from long frames
 
 
@@ -283,6 +338,29 @@ def test_a_long_frame_is_the_tensor_in_any_order_of_rows(library, seed):
     assert list(found.labels) == [["rest", "move"][sample % 2] for sample in samples]
 
 
+@LIBRARIES
+def test_a_column_for_each_channel(library):
+    rng = np.random.default_rng(3)
+    tensor = rng.normal(size=(4, 2, 5))
+    trial, time = np.indices((4, 5)).reshape(2, -1)[:, rng.permutation(20)]
+    columns = {"trial": trial.tolist(), "time": time.tolist()}
+    columns |= {name: tensor[trial, k, time].tolist() for k, name in enumerate(["Fz", "Cz"])}
+    usual = {"sample": "trial", "dims": ["time"]}
+    found = from_long_frame(library(columns), **usual, value=["Cz", "Fz"])
+    assert found.dims == ("variable", "time")
+    assert found.coords["variable"].tolist() == ["Cz", "Fz"]
+    assert_array_equal(found.data, tensor[list(dict.fromkeys(trial))][:, ::-1])
+    one = from_long_frame(library(columns), **usual, value=["Cz"])
+    assert_array_equal(one.data, found.data[:, :1])
+    with pytest.raises(ValueError, match=r"^frame has a column 'variable', and the mode"):
+        from_long_frame(
+            library({"variable" if k == "time" else k: v for k, v in columns.items()}),
+            sample="trial",
+            dims=["variable"],
+            value=["Cz", "Fz"],
+        )
+
+
 def test_times_with_a_zone_are_in_order():
     times = pd.to_datetime(["2021-01-01", "2020-01-01"] * 2, utc=True)
     frame = pd.DataFrame({"s": [0, 0, 1, 1], "t": times, "v": [1.0, 2.0, 3.0, 4.0]})
@@ -304,7 +382,8 @@ def test_times_with_a_zone_are_in_order():
             "^value='state' must be a column of numbers; it holds text",
         ),
         ({"dims": "time"}, TypeError, "^dims must be a list of columns"),
-        ({"dims": []}, ValueError, "^sample, dims and value must name different columns"),
+        ({"dims": []}, ValueError, "^dims must name at least one column, or value a list"),
+        ({"value": []}, ValueError, "^sample, dims and value must name different columns"),
         ({"dims": ["trial", "time"]}, ValueError, "^sample, dims and value must name different"),
         ({"labels": "volt"}, ValueError, "^labels differ within the sample trial=100"),
         ({"sample": "when"}, ValueError, "^frame has no column 'when' for sample"),

@@ -47,7 +47,7 @@ def test_a_table_has_indices_and_coordinates():
 def test_columns_are_different_from_one_another():
     names = Names((2, 2, 2, 2), ("score", "a b", "a_b", "a_b_name"), {"a b": [1, 2]})
     titles = [title for pair in names.columns() for title in pair if title is not None]
-    assert titles == ["mode_0", "a_b", "a_b_name", "mode_2", "mode_3"]
+    assert titles == ["score_", "a_b", "a_b_name", "a_b_", "a_b_name_"]
     assert names.columns(taken=())[0] == ("score", None)
 
 

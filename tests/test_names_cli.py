@@ -165,11 +165,11 @@ def test_info(here, capsys):
     )
     assert main(["info", "cube.npz"]) == 0
     out = capsys.readouterr().out
-    assert "mode 1    band (nm), length 12: 0, 1, 2, 3, 4, 5, ...\n" in out
+    assert "mode      band (nm), length 12: 0, 1, 2, 3, 4, 5, ...\n" in out
     assert "--feature-mode band" in out
     assert main(["info", "eeg.npz"]) == 0
     out = capsys.readouterr().out
-    assert "mode 1    time (s), length 12: 0, 0.25" in out
+    assert "mode      time (s), length 12: 0, 0.25" in out
     assert "--feature-mode channel" in out
     assert main(["info", "plain.npy"]) == 0
     assert "mode 1    length 12\n" in capsys.readouterr().out

@@ -1,5 +1,7 @@
 """Pictures of what was fitted on samples with names, and on samples without."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,35 @@ def test_axes_of_elements(draw):
     assert [ax.xaxis.get_major_formatter()(p) for p in places] == [f"{p / 4:g}" for p in places]
     ax = drawn(WITHOUT, VALUES)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("mode 1", "mode 0")
+
+
+def test_names_below_each_other_do_not_overlap():
+    """In a low picture some names are left out; in a high one, all are there."""
+    many = Names((20, 30), ("channel", "time"), {"channel": [f"E{k}" for k in range(20)]})
+    for height in (1.5, 2.5, 4, 6):
+        figure = Figure(figsize=(4, height))
+        ax = ScoreMapDisplay(np.ones((20, 30)), names=many).plot(ax=figure.subplots()).ax_
+        figure.canvas.draw()
+        boxes = [text.get_window_extent() for text in ax.get_yticklabels() if text.get_text()]
+        boxes.sort(key=lambda box: box.y0)
+        assert all(a.y1 <= b.y0 + 1 for a, b in itertools.pairwise(boxes))
+        assert len(boxes) == 20 if height == 6 else len(boxes) >= 2
+
+
+@pytest.mark.parametrize(
+    ("names", "aspect"),
+    [
+        (Names((8, 9), ("row", "column")), 1),
+        (Names((8, 9)), 1),
+        (Names((8, 9), ("lat", "lon"), {"lat": range(8)}), 1),
+        (Names((8, 9), ("channel", "time"), {"channel": list("abcdefgh")}), "auto"),
+        (Names((8, 9), ("time", "band"), {"time": range(8)}, {"time": "s"}), "auto"),
+        (Names((2, 9), ("row", "column")), "auto"),
+    ],
+)
+def test_cells_are_square_where_both_axes_have_one_scale(names, aspect):
+    display = ScoreMapDisplay(np.ones(names.shape), names=names).plot(ax=axes())
+    assert display.ax_.get_aspect() == aspect
 
 
 def test_axes_of_channels():
@@ -162,6 +193,9 @@ def test_results_keep_the_names():
     ax = ComparisonDisplay(found).plot(Figure()).map_axes_[0]
     assert ax.get_xlabel() == "channel"
     assert labels(ax.xaxis) == CHANNELS
+    found = compare_selectors(NAMED, ["geometry"], 2, **settings)
+    ax = ComparisonDisplay(found).plot(Figure()).map_axes_[0]
+    assert ax.get_xlabel() == "channel ↓  time →"
     found = compare_selectors(VALUES, ["geometry"], 2, feature_mode=0, **settings)
     assert ComparisonDisplay(found).plot(Figure()).map_axes_[0].get_xlabel() == "mode 0"
 

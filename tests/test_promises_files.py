@@ -205,7 +205,10 @@ class TestColumns:
     def test_a_long_table_is_told_apart(self, path):
         path.write_text("trial,channel,time,Value\n1,Fz,0,0.5\n1,Cz,0,0.25\n")
         refused(
-            lambda: read_tensor(path), "column 'channel' holds text", "from_long_frame", "--drop"
+            lambda: read_tensor(path),
+            "column 'channel' holds text",
+            "--long trial,channel,time",
+            "--drop",
         )
 
     @pytest.mark.parametrize(

@@ -19,10 +19,9 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
 from tensift import PaperSolver, STPCASelector
-from tensift.datasets import from_long_frame
+from tensift.datasets import read_tensor
 from tensift.plotting import ChannelRankingDisplay
 from tensift.report import write_report
 from tensift.rivals import VarianceSelector
@@ -49,30 +48,30 @@ X[:, 3:6] += 0.3 * rng.normal(size=(n, 3, 1))  # the drift
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
-trial, channel, step = (place.ravel() for place in np.indices(X.shape))
-columns = {"trial": trial, "channel": np.array(channels)[channel], "time": times[step]}
-pd.DataFrame({**columns, "value": X.ravel()}).to_csv(folder / "motion.csv", index=False)
-np.savez(folder / "motion.npz", data=X, channels=channels, sfreq=32)
+lines = [
+    f"{trial},{channels[k]},{times[step]:g},{value:.6f}"
+    for (trial, k, step), value in np.ndenumerate(X)
+]
+(folder / "motion.csv").write_text("\n".join(["trial,channel,time (s),value", *lines]))
 
 # %%
 # From the file to channels
 # -------------------------
 #
-# The columns ``channel`` and ``time`` become the modes of a sample, and a trial is a sample.
-# Channels are the features. Units differ, so every channel is divided by its spread
-# (``scale="feature"``).
+# A trial is a sample, and the columns ``channel`` and ``time`` become its modes. Channels are the
+# features. Units differ, so every channel is divided by its spread (``scale="feature"``).
 
-frame = pd.read_csv(folder / "motion.csv")
-motion = from_long_frame(frame, sample="trial", dims=["channel", "time"], value="value")
+motion = read_tensor(folder / "motion.csv", long=["trial", "channel", "time"])
 selector = STPCASelector(5, feature_mode="channel", scale="feature").fit(motion)
 write_report(folder / "report.html", selector, motion)
 print(motion, *selector.get_feature_names_out(), sep="\n")
 
 # %%
-# The same as a command. It reads arrays with the names of channels, here from
-# ``np.savez("motion.npz", data=X, channels=channels, sfreq=32)``:
+# The same as a command. If every channel has a column of its own, it is ``--long trial,time``, and
+# the channels are called ``variable``. A data frame of pandas or polars is taken by
+# ``from_long_frame``.
 
-command = "select motion.npz -k 5 --feature-mode channel --scale feature --report"
+command = "report motion.csv --long trial,channel,time -k 5 --feature-mode channel --scale feature"
 run = [sys.executable, "-m", "tensift.cli", *command.split()]
 done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
 print(f"$ tensift {command}")

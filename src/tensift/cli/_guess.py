@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tensift.cli._console import format_shape
-from tensift.datasets import TensorDataset
+from tensift.datasets import TensorDataset, keys_of_long_table
 
 __all__ = ["Guess", "guess_meanings"]
 
 _MOST_COLOURS = 4
 _LIKE_A_PICTURE = 3  # the sides of pictures and scenes differ by no larger factor
 _MAPS = (("lat", "lon"), ("latitude", "longitude"), ("y", "x"))
+_KINDS = ("channel", "band", "variable", "sensor", "electrode", "wavelength")
 _LEAST_BANDS, _LEAST_SIDE = 10, 8  # of a scene
 
 
@@ -30,6 +31,7 @@ class Guess:
     feature_mode: int | str | None = None
     sample_axis: tuple[int, int] | None = None
     known: bool = False
+    long: tuple[str, ...] = ()
 
 
 def guess_meanings(
@@ -42,7 +44,7 @@ def guess_meanings(
     """
     known = _by_names(dataset)
     if known is not None:
-        return [known]
+        return [known, *_as_long_table(dataset)]
     found = _by_shape(dataset.n_samples, dataset.feature_shape)
     scene = _as_scene(dataset, stored_shape)
     if scene is None:
@@ -73,13 +75,27 @@ def _by_names(dataset: TensorDataset) -> Guess | None:
     if tuple(names) in _MAPS:
         meaning = f"{n} maps of {format_shape(shape)} places; every place is a feature"
         return Guess(meaning, total, known=True)
-    for kind in ("channel", "band"):
+    for kind in _KINDS:
         for place, name in enumerate(names):
             if name in (kind, f"{kind}s"):
                 each = f", each with {total // shape[place]} values" if len(shape) > 1 else ""
                 meaning = f"{n} samples of {shape[place]} {kind}s{each}; every {kind} is a feature"
                 return Guess(meaning, shape[place], _called(place, dims), known=True)
+    if not any(dims[mode] == f"mode {mode}" for mode in range(len(dims))):
+        meaning = f"{n} samples of {' x '.join(dims)}; every one of their values is a feature"
+        return Guess(meaning, total, known=True)
     return None
+
+
+def _as_long_table(dataset: TensorDataset) -> list[Guess]:
+    """The meaning of a table with one line per value, if its columns are called so."""
+    if dataset.dims != ("column",) or dataset.coords is None:
+        return []
+    keys = keys_of_long_table([str(name) for name in dataset.coords["column"]])
+    if not keys:
+        return []
+    meaning = f"a line per value: each belongs to a {keys[0]}, at a {' and a '.join(keys[1:])}"
+    return [Guess(meaning, 10, long=tuple(keys))]
 
 
 def _called(mode: int, dims: Sequence[str] | None) -> int | str:

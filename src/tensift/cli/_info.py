@@ -63,6 +63,7 @@ examples:
   tensift info scene.hdr                    an ENVI scene: every pixel is a sample
   tensift info cube.mat --sample-axis 0,1 --labels cube_gt.mat --drop-label 0
   tensift info recording.mat --sample-axis 0
+  tensift info motion.csv --long trial,channel,time     a table with a line per value
   tensift info subject-epo.fif              epochs of MNE-Python, with their events as labels
   tensift info archive.npz --variable eeg --groups subject
   tensift info sst.nc --sample-axis time    NetCDF and Zarr name their axes
@@ -136,7 +137,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         line = header_line(arguments.input, arguments.header)
         show(f"header    {'none: every line is a sample' if line is None else f'line {line}'}")
     for mode, size in enumerate(dataset.feature_shape):
-        show(f"mode {mode}    {_describe_mode(dataset, names, mode, size)}")
+        word = f"mode {mode}" if names.name(mode) == f"mode {mode}" else "mode"
+        show(f"{word:<9} {_describe_mode(dataset, names, mode, size)}")
     if dataset.feature_mode is not None:
         title = names.name(dataset.feature_mode)
         show(f"features  the indices of {title} (from the file)")
@@ -227,6 +229,8 @@ def suggest_command(arguments: argparse.Namespace, guess: Guess) -> str:
     given: Mapping[str, Any] = read_arguments(arguments)
     if guess.sample_axis is not None:
         given = {**given, "sample_axis": guess.sample_axis}
+    if guess.long:
+        given = {**given, "long": guess.long}
     for name, value in given.items():
         option = name.replace("_", "-")
         if name == "header":

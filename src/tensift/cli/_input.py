@@ -51,7 +51,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help=".npy, .npz, MATLAB .mat, HDF5, NetCDF (.nc), Zarr, a folder of pictures, TIFF, an "
         "ENVI scene (.hdr), a recording of MNE-Python (.fif), or a table (.csv, .tsv) with one row "
-        "per sample",
+        "per sample, or per value (--long)",
     )
     group.add_argument(
         "--variable", metavar="NAME", help="which array to read, if the file holds several"
@@ -108,11 +108,16 @@ def add_table_arguments(group: Any) -> None:
     group.add_argument(
         "--drop", type=names, metavar="A,B,...", help="tables: the columns to leave out"
     )
+    group.add_argument(
+        "--long", type=names, metavar="SAMPLE,MODE,...",
+        help="tables with a line per value: the column of the sample, then one for each mode, such "
+        "as trial,channel,time; other columns hold values, and several become the mode variable",
+    )  # fmt: skip
 
 
 def table_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of text files that were given."""
-    options = {name: getattr(arguments, name) for name in ("header", "columns", "drop")}
+    options = {name: getattr(arguments, name) for name in ("header", "columns", "drop", "long")}
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -17,7 +17,7 @@ from tensift.datasets._sea_surface import make_sea_surface
 from tensift.datasets._side_values import file_of_values
 from tensift.datasets._stored import available_memory
 from tensift.datasets._synthetic import make_array, make_orbit
-from tensift.datasets._text_files import header_line
+from tensift.datasets._text_files import header_line, keys_of_long_table
 
 __all__ = [
     "TensorDataset",
@@ -31,6 +31,7 @@ __all__ = [
     "from_frame",
     "from_long_frame",
     "header_line",
+    "keys_of_long_table",
     "list_paper",
     "load_digits",
     "make_array",

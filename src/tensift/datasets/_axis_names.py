@@ -15,13 +15,23 @@ from tensift.datasets._stored import Contents, StoredArray
 
 __all__ = ["SPELLINGS", "default_sample_axes", "feature_names", "names_of_axes"]
 
-# Arrays that name the indices of a mode, by the name of that mode.
+# Arrays that name the indices of a mode, by the name of that mode; in lower or upper case.
 SPELLINGS = {
-    "channel": ("channels", "ch_names", "channel_names", "chans", "electrodes"),
-    "band": ("wavelengths", "wavelength", "bands", "band_names"),
-    "time": ("times", "time"),
-}
-_RATES = ("sfreq", "fs", "Fs", "sampling_rate", "sample_rate", "srate")
+    "channel": (
+        "channels", "ch_names", "channel_names", "chans", "electrodes", "channel", "ch", "chan",
+        "chnames", "chan_names", "electrode_names", "sensors", "sensor_names",
+    ),
+    "band": (
+        "wavelengths", "wavelength", "bands", "band_names", "band", "wavelengths_nm",
+        "wavelength_nm", "wl",
+    ),
+    "time": ("times", "time", "t", "timestamps"),
+    "column": ("feature_names", "columns", "column_names"),
+}  # fmt: skip
+_RATES = (
+    "sfreq", "fs", "sampling_rate", "sample_rate", "srate", "sf", "samplerate",
+    "sampling_frequency", "sampling_freq",
+)  # fmt: skip
 
 Coords = dict[str, np.ndarray]
 Units = dict[str, str]
@@ -112,8 +122,11 @@ def _add_spellings(
 ) -> list[str] | None:
     """Add names that the file gives under other spellings; return the names of the modes."""
     known: list[str | None] = [None] * len(sizes) if dims is None else list(dims)
+    spelled = _by_lower_case(contents)
     for dim, spellings in SPELLINGS.items():
-        for name in spellings:
+        if dim == "column" and len(sizes) > 1:
+            continue  # columns are those of a table
+        for name in (spelled[one] for one in spellings if one in spelled):
             values = _vector(path, contents, name)
             mode = None if values is None else _mode_for(path, name, dim, len(values), known, sizes)
             if values is None or mode is None:
@@ -121,11 +134,20 @@ def _add_spellings(
             title = known[mode] = known[mode] or dim
             if title not in coords:
                 coords[title] = values
+                if name.lower().endswith("_nm"):
+                    units[title] = "nm"
                 break
     _add_times(contents, known, coords, units, sizes)
     if dims is None and not any(known):
         return None
     return [name or f"mode {mode}" for mode, name in enumerate(known)]
+
+
+def _by_lower_case(contents: Contents) -> dict[str, str]:
+    """Return the names of all arrays by their lower case, which is itself the name if it is one."""
+    return {name.lower(): name for name in contents.arrays} | {
+        name: name for name in contents.arrays if name.islower()
+    }
 
 
 def _vector(path: Path, contents: Contents, name: str) -> np.ndarray | None:
@@ -159,7 +181,8 @@ def _add_times(
     contents: Contents, known: list[str | None], coords: Coords, units: Units, sizes: list[int]
 ) -> None:
     """Count times from a sampling rate: of the mode called time, or of the last without a name."""
-    rate = next((contents.arrays[name] for name in _RATES if name in contents.arrays), None)
+    spelled = _by_lower_case(contents)
+    rate = next((contents.arrays[spelled[name]] for name in _RATES if name in spelled), None)
     if rate is None or not rate.is_numeric or math.prod(rate.shape) != 1 or rate.refusal:
         return
     called = [mode for mode, title in enumerate(known) if title in ("time", "times")]

@@ -62,7 +62,14 @@ def open_fif(path: Path) -> Contents:
             coords["time"] = np.array(first.times)
         labels = _labels(recording, kind)
     data = StoredArray(
-        shape, np.dtype(float), load, "recording", axes=axes, sample_axes=(0,), coords=coords
+        shape,
+        np.dtype(float),
+        load,
+        "recording",
+        axes=axes,
+        sample_axes=(0,),
+        coords=coords,
+        units={"time": "s"} if "time" in coords else {},
     )
     arrays = {"data": data}
     if labels is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Sequence
 from os import PathLike
 from typing import Any
@@ -11,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift.datasets._dataset import TensorDataset
+from tensift.datasets._long_tables import check_each_once, coded, tensor_of_values
 from tensift.datasets._open import LABEL_NAMES
-from tensift.labels import columns_without_numbers, is_frame
+from tensift.labels import columns_without_numbers, is_frame, names_of_columns
 
 __all__ = ["from_frame", "from_long_frame"]
 
@@ -96,7 +96,7 @@ def from_frame(
     if any(isinstance(known[place], tuple) for place in kept):
         data, dims, coords = _by_levels(data, [known[place] for place in kept], frame.columns.names)
     else:
-        dims, coords = ("column",), {"column": _coordinates(frame, kept)}
+        dims, coords = ("column",), {"column": names_of_columns(frame)[kept]}
     return TensorDataset(data, values, name, dims=dims, coords=coords)
 
 
@@ -105,7 +105,7 @@ def from_long_frame(
     *,
     sample: Column,
     dims: Sequence[Column],
-    value: Column,
+    value: Column | list[Column],
     labels: Column | None = None,
     name: str = "",
 ) -> TensorDataset:
@@ -119,9 +119,11 @@ def from_long_frame(
         The column that says which sample a row belongs to. Samples are ordered by their first row.
     dims : sequence of names or positions
         The columns that say where a row is in its sample: one for each mode. Numbers and dates
-        are put in increasing order, text is ordered by its first row.
-    value : name or position
-        The column of values.
+        are put in increasing order, text is ordered by its first row. A column called "time (s)"
+        becomes the mode "time" with that unit.
+    value : name or position, or a list of these
+        The column of values. A list of several columns, such as one for each channel, becomes the
+        first mode, called "variable".
     labels : name or position, optional
         A column of labels, which are the same in all rows of a sample.
     name : str, default=""
@@ -147,31 +149,32 @@ def from_long_frame(
     known = _names_of_columns(frame)
     modes = [_place(known, one, "dims") for one in _as_list(dims, "dims")]
     places = [_place(known, sample, "sample"), *modes]
-    valued = _place(known, value, "value")
-    if not modes or len({*places, valued}) <= len(places):
-        raise ValueError(
-            "sample, dims and value must name different columns, and dims at least one"
-        )
-    what = columns_without_numbers(frame).get(valued)
-    if what:
-        raise ValueError(f"value={value!r} must be a column of numbers; it holds {what}")
-    titles = [str(known[place]) for place in places]
-    numbers = _numbers(_column(frame, valued))
-    keys = [
-        _coded(_keys(_column(frame, place), title), by_value=place in modes)
-        for place, title in zip(places, titles, strict=True)
+    several = isinstance(value, list)
+    valued = [
+        _place(known, one, "value") for one in (value if isinstance(value, list) else [value])
     ]
-    shape = tuple(len(values) for values, _ in keys)
-    flat = np.ravel_multi_index([codes for _, codes in keys], shape)
-    _check_each_once(flat, shape, titles, [values for values, _ in keys])
-    data = np.empty(len(flat), numbers.dtype)
-    data[flat] = numbers
-    coords = {title: key[0] for title, key in zip(titles[1:], keys[1:], strict=True)}
-    found = None
+    if not valued or len({*places, *valued}) < len(places) + len(valued):
+        raise ValueError("sample, dims and value must name different columns")
+    if not modes and not several:
+        raise ValueError("dims must name at least one column, or value a list of columns")
+    for place in valued:
+        what = columns_without_numbers(frame).get(place)
+        if what:
+            raise ValueError(f"value={known[place]!r} must be a column of numbers; it holds {what}")
+    keys = [(str(known[place]), _column(frame, place)) for place in places]
+    found = tensor_of_values(
+        [(title, _keys(column, title)) for title, column in keys],
+        _table(frame, valued) if several else _numbers(_column(frame, valued[0])),
+        names_of_columns(frame)[valued] if several else None,
+        "frame",
+    )
+    labelled = None
     if labels is not None:
-        labelled = np.asarray(_column(frame, _place(known, labels, "labels")))
-        found = _label_of_each(labelled, keys[0], titles[0])
-    return TensorDataset(data.reshape(shape), found, name, dims=tuple(titles[1:]), coords=coords)
+        column = np.asarray(_column(frame, _place(known, labels, "labels")))
+        labelled = found.of_each_sample(column, "labels")
+    return TensorDataset(
+        found.data, labelled, name, dims=found.dims, coords=found.coords, units=found.units
+    )
 
 
 def _names_of_columns(frame: Any) -> list[Any]:
@@ -228,12 +231,6 @@ def _numbers(column: Any) -> NDArray[Any]:
     return np.array([np.nan if one is None else one for one in values], dtype=float)
 
 
-def _coordinates(frame: Any, places: list[int]) -> NDArray[Any]:
-    """Return the names of columns: text, numbers or dates."""
-    found = np.asarray(frame.columns)[places]
-    return found.astype(str) if found.dtype.kind == "O" else found
-
-
 def _keys(column: Any, title: str) -> NDArray[Any]:
     """Return the values of a column that says where rows belong."""
     values = np.asarray(column)
@@ -253,60 +250,11 @@ def _by_levels(
 ) -> tuple[NDArray[Any], tuple[str, ...], dict[str, NDArray[Any]]]:
     """Return a tensor with one mode for each level of the columns."""
     titles = [str(one) if one is not None else f"level_{k}" for k, one in enumerate(levels)]
-    keys = [_coded(np.array(part), by_value=False) for part in zip(*names, strict=True)]
+    keys = [coded(np.array(part), by_value=False) for part in zip(*names, strict=True)]
     shape = tuple(len(values) for values, _ in keys)
     flat = np.ravel_multi_index([codes for _, codes in keys], shape)
-    _check_each_once(flat, shape, titles, [values for values, _ in keys])
+    check_each_once(flat, shape, titles, [values for values, _ in keys], "frame")
     found = np.empty_like(data)
     found[:, flat] = data
     coords = {title: values for title, (values, _) in zip(titles, keys, strict=True)}
     return found.reshape(len(data), *shape), tuple(titles), coords
-
-
-def _coded(values: NDArray[Any], *, by_value: bool) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the different values, and for each row which of them it has.
-
-    With `by_value` numbers and dates are increasing; other values are ordered by their first row.
-    """
-    found, first, codes = np.unique(values, return_index=True, return_inverse=True)
-    if by_value and values.dtype.kind in "biufM":
-        return found, codes.astype(np.intp)
-    order = np.argsort(first)
-    return found[order], np.argsort(order)[codes]
-
-
-def _check_each_once(
-    flat: NDArray[np.intp], shape: tuple[int, ...], titles: list[str], values: list[NDArray[Any]]
-) -> None:
-    """Raise an error unless each combination of values occurs exactly once."""
-    found, counts = np.unique(flat, return_counts=True)
-    repeated = found[counts > 1]
-    n_missing = math.prod(shape) - len(found)
-    if repeated.size:
-        place, others, what = repeated[0], len(repeated) - 1, "more than once"
-        advice = "average such values first, or add a mode that tells them apart"
-    elif n_missing:
-        gaps = np.flatnonzero(found != np.arange(len(found)))
-        place, others = gaps[0] if gaps.size else len(found), n_missing - 1
-        what, advice = "nowhere", "add the value, or leave out that sample or place"
-    else:
-        return
-    index = np.unravel_index(place, shape)
-    where = ", ".join(
-        f"{title}={known[k]}" for title, known, k in zip(titles, values, index, strict=True)
-    )
-    more = f" (and {others} more such)" if others else ""
-    raise ValueError(f"frame has {where} {what}{more}; {advice}")
-
-
-def _label_of_each(
-    labels: NDArray[Any], samples: tuple[NDArray[Any], NDArray[np.intp]], title: str
-) -> NDArray[Any]:
-    names, codes = samples
-    _, first = np.unique(codes, return_index=True)
-    found = labels[first]
-    differs = labels != found[codes]
-    if differs.any():
-        which = names[codes[int(np.argmax(differs))]]
-        raise ValueError(f"labels differ within the sample {title}={which}; give one each")
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -22,7 +23,7 @@ __all__ = [
     "check_readable",
     "choose_tensor",
     "files_of_input",
-    "is_label_name",
+    "is_label_array",
     "label_names_for",
     "open_tensor_file",
 ]
@@ -31,9 +32,10 @@ DATA_NAMES = ("data", "X", "x", "x_train", "X_train", "images")
 _ALWAYS_DATA = ("data", "X")
 LABEL_NAMES = ("labels", "label", "y")
 # Only of arrays: a column of a table may be called so and hold a feature.
-_LABEL_ARRAYS = (*LABEL_NAMES, "target", "targets", "gt", "ground_truth")
-# Of the two halves of a set: x_train with y_train.
+_LABEL_ARRAYS = (*LABEL_NAMES, "target", "targets", "gt", "ground_truth", "gnd", "groundtruth")
+# Of the two halves of a set: x_train with y_train, train_images with train_labels.
 _HALVES = ("train", "test", "val", "valid")
+_LABELS_OF_HALVES = {name for half in _HALVES for name in (f"y_{half}", f"{half}_labels")}
 # These names have another meaning, so they are never the data.
 _OTHER_NAMES = (
     "dims", "informative", "feature_mode", "DiscFea", "tensor_size", "tensor_based",
@@ -95,17 +97,27 @@ def files_of_input(path: Path) -> list[Path]:
     return [path] if header is None else files_of_envi(path, header)
 
 
-def is_label_name(name: str) -> bool:
+def _is_label_name(name: str) -> bool:
     """Whether an array of this name holds labels."""
-    halves = {f"y_{half}" for half in _HALVES}
-    return name in _LABEL_ARRAYS or name.lower() in halves or name.lower().endswith("_gt")
+    lower = name.lower()
+    return lower in _LABEL_ARRAYS or lower in _LABELS_OF_HALVES or lower.endswith("_gt")
+
+
+def is_label_array(name: str, stored: StoredArray) -> bool:
+    """Whether an array holds labels: matrices called Y, with a capital, are more often data."""
+    capital = name not in _LABEL_ARRAYS and name.lower() in _LABEL_ARRAYS
+    is_vector = max(stored.shape, default=1) == math.prod(stored.shape)
+    return _is_label_name(name) and (is_vector or not capital)
 
 
 def label_names_for(tensor: str, names: Iterable[str]) -> list[str]:
     """Return the arrays that can hold the labels of a tensor, the likeliest first."""
-    half = tensor.lower().removeprefix("x_") if tensor.lower().startswith("x_") else ""
-    own = [name for name in names if half and name.lower() == f"y_{half}"]
-    others = [name for name in names if is_label_name(name) and not name.lower().startswith("y_")]
+    lower = tensor.lower()
+    half = next((one for one in _HALVES if lower == f"x_{one}" or lower.startswith(f"{one}_")), "")
+    own = [name for name in names if half and name.lower() in (f"y_{half}", f"{half}_labels")]
+    others = [
+        name for name in names if _is_label_name(name) and name.lower() not in _LABELS_OF_HALVES
+    ]
     return [*own, *(name for name in LABEL_NAMES if name in names), *others]
 
 
@@ -139,7 +151,7 @@ def choose_tensor(
         and sum(size != 1 for size in stored.shape) >= (2 if contents.from_matlab else 0)
     ]
     # A file of labels, coordinates or a mask alone can still be read as data.
-    beside = {name for name in candidates if is_label_name(name) or name == "mask"}
+    beside = {name for name in candidates if is_label_array(name, arrays[name]) or name == "mask"}
     beside |= contents.coordinates
     candidates = [name for name in candidates if name not in beside] or candidates
     # If there is a tensor, vectors are something else.
@@ -153,7 +165,9 @@ def choose_tensor(
         held = ", ".join(f"{name} ({stored.kind})" for name, stored in arrays.items())
         raise ValueError(f"{path}: no array of numbers; the file holds {held or 'nothing'}")
     shapes = ", ".join(f"{name} {arrays[name].shape}" for name in tensors)
-    raise ValueError(f"{path}: the file has several arrays, choose one with variable=: {shapes}")
+    raise ValueError(
+        f"{path}: the file has several arrays, choose one with variable= (--variable): {shapes}"
+    )
 
 
 def check_readable(path: Path, name: str, stored: StoredArray) -> None:

@@ -18,6 +18,7 @@ from tensift.datasets._stored import (
     collected_log,
     damaged_file,
 )
+from tensift.datasets._tiff_folders import has_many_bands, open_patches
 
 __all__ = ["files_of_folder", "open_pictures"]
 
@@ -96,8 +97,14 @@ def files_of_folder(folder: Path) -> list[Path]:
 def open_pictures(folder: Path) -> Contents:
     """Describe the pictures of a folder as one array, with the names of subfolders as labels."""
     files = files_of_folder(folder)
+    for file in files:
+        _check_place(folder, file)
+    if has_many_bands(files[0]):
+        return Contents(
+            "a folder of TIFF files", {"data": open_patches(files)} | _labels(folder, files)
+        )
     pil = _require_pillow(folder)
-    pictures = [_look_at(pil, folder, file) for file in files]
+    pictures = [_look_at(pil, file) for file in files]
     (usual, _), *_ = Counter(one.kind for one in pictures).most_common(1)
     first = next(one for one in pictures if one.kind == usual)
     odd = [one for one in pictures if one.kind != usual]
@@ -127,11 +134,15 @@ def open_pictures(folder: Path) -> Contents:
         sample_axes=(0,),
         coords={"channel": np.array(channels)} if channels else {},
     )
-    arrays = {"data": data}
-    if files[0].parent != folder:
-        names = np.array([file.parent.relative_to(folder).as_posix() for file in files])
-        arrays["labels"] = StoredArray(names.shape, names.dtype, lambda: names)
-    return Contents("a folder of pictures", arrays)
+    return Contents("a folder of pictures", {"data": data} | _labels(folder, files))
+
+
+def _labels(folder: Path, files: list[Path]) -> dict[str, StoredArray]:
+    """Return the names of subfolders as labels, if pictures are in some."""
+    if files[0].parent == folder:
+        return {}
+    names = np.array([file.parent.relative_to(folder).as_posix() for file in files])
+    return {"labels": StoredArray(names.shape, names.dtype, lambda: names)}
 
 
 def _pictures_of(folder: Path, above: frozenset[Path]) -> list[Path]:
@@ -177,8 +188,8 @@ def _key(name: str) -> tuple[list[tuple[int, int, str]], str]:
     return [(0, int(p), "") if i % 2 else (1, 0, p) for i, p in enumerate(parts)], name
 
 
-def _look_at(pil: Any, folder: Path, file: Path) -> _Picture:
-    """Read the header of one picture."""
+def _check_place(folder: Path, file: Path) -> None:
+    """Raise an error unless this is a file in the folder."""
     if not file.exists():
         raise ValueError(f"{file}: a link that leads nowhere; remove it")
     if not file.is_file():
@@ -188,6 +199,10 @@ def _look_at(pil: Any, folder: Path, file: Path) -> _Picture:
             f"{file}: a link out of the folder; tensift reads nothing outside of the folder that "
             "it is given: copy the picture into it"
         )
+
+
+def _look_at(pil: Any, file: Path) -> _Picture:
+    """Read the header of one picture."""
 
     def describe(picture: Any) -> _Picture:
         mode = _mode_of(file, picture)

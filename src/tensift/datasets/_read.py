@@ -12,10 +12,12 @@ import numpy as np
 
 from tensift.datasets._axis_names import default_sample_axes, feature_names, names_of_axes
 from tensift.datasets._dataset import TensorDataset
+from tensift.datasets._long_tables import tensor_of_values
 from tensift.datasets._open import (
     LABEL_NAMES,
     check_readable,
     choose_tensor,
+    is_label_array,
     label_names_for,
     open_tensor_file,
 )
@@ -50,6 +52,7 @@ def read_tensor(
     header: bool | None = None,
     columns: Sequence[str | int] | None = None,
     drop: Sequence[str | int] | None = None,
+    long: Sequence[str | int] | None = None,
 ) -> TensorDataset:
     """Read a data tensor, and its labels and names if the file has them.
 
@@ -74,14 +77,17 @@ def read_tensor(
           values, marks of missing values and dates are decoded (this needs xarray); what is
           missing becomes NaN. HDF5 with dimension scales is read in the same way.
         - ``.csv``, ``.tsv`` and other delimited text: one row per sample, one column per
-          feature. The first line may name the columns.
+          feature. The first line may name the columns. With `long`, one row per value, or per
+          sample and time.
         - A folder of PNG, JPEG, TIFF or BMP pictures of the same size and mode (needs Pillow), in
           the order of their names: samples of shape (row, column), or (row, column, channel) in
-          colour. If the folder has no pictures but subfolders have, at any depth, these are the
-          labels.
-        - TIFF (needs tifffile): several pages are samples. One page with map coordinates, or with
-          many bands, is a scene of shape (row, column, band). Numbers are read as they are stored;
-          bands with different scales are refused.
+          colour. TIFF files with more than four bands (which need tifffile) are patches of shape
+          (row, column, band). If the folder has no pictures but subfolders have, at any depth,
+          these are the labels.
+        - TIFF (needs tifffile): several pages are samples; if the description of tifffile, ImageJ
+          or OME gives them several axes, times, or else slices, are samples. One page with map
+          coordinates, or with many bands, is a scene of shape (row, column, band). Numbers are read
+          as they are stored; bands with different scales are refused.
         - ENVI: the header ``.hdr`` or the numbers beside it, a scene of shape (row, column, band).
           A large one is memory-mapped.
         - FIF of MNE-Python (needs mne): epochs, or averages, are samples (channel, time); without
@@ -126,6 +132,13 @@ def read_tensor(
     columns, drop : sequence of str or int, optional
         Tables only: the columns to read, and those to leave out. Give names, or positions counted
         from 0.
+    long : sequence of str or int, optional
+        Tables only: the columns that say where a row belongs. The first is the sample, the others
+        are the modes: ``["trial", "channel", "time"]`` for a row per value. All columns that are
+        left hold values; several become the first mode, called "variable", as with
+        ``["trial", "time"]`` for a row per time and a column per channel. Numbers and dates along
+        a mode are put in increasing order, text is ordered by its first row, as samples are. A
+        column called "time (s)" becomes the mode "time" with that unit, and may be given as "time".
 
     Returns
     -------
@@ -144,20 +157,24 @@ def read_tensor(
 
     Notes
     -----
-    Arrays in ``.npz`` and HDF5 files have these names. All but the data are optional:
+    Arrays in ``.npz`` and HDF5 files have these names. All but the data are optional, and those of
+    channels, bands, times and labels may have capitals:
 
     - ``labels`` (also ``label``, ``y``, ``target``, and ``y_train`` with ``x_train``): one label
       for each sample;
     - ``dims``: the names of the m feature modes, or of all axes;
     - ``coords_<dim>``: the names along the mode ``<dim>``;
     - ``units_<dim>``: the unit of these, such as "s" or "nm";
-    - ``channels`` (also ``ch_names``, ``channel_names``, ``chans``, ``electrodes``): the names
-      along the mode of that length, which is then called channel;
-    - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``): the same for a mode called
-      band;
-    - ``times`` (also ``time``): the same for a mode called time;
-    - ``sfreq`` (also ``fs``, ``Fs``, ``sampling_rate``, ``sample_rate``, ``srate``): samples per
-      second, which give the times along the mode called time, or else along the last mode;
+    - ``channels`` (also ``ch_names``, ``channel_names``, ``chans``, ``electrodes``, ``sensors``):
+      the names along the mode of that length, which is then called channel;
+    - ``wavelengths`` (also ``wavelength``, ``bands``, ``band_names``, ``wavelengths_nm``, which
+      says the unit): the same for a mode called band;
+    - ``times`` (also ``time``, ``t``, ``timestamps``): the same for a mode called time;
+    - ``feature_names`` (also ``columns``, ``column_names``): the same for rows, whose mode is
+      called column;
+    - ``sfreq`` (also ``fs``, ``sampling_rate``, ``sample_rate``, ``srate``, ``sf``,
+      ``sampling_frequency``): samples per second, which give the times along the mode called time,
+      or else along the last mode;
     - ``informative``: flat C-order indices of the informative features;
     - ``feature_mode``: the mode whose indices are the features.
 
@@ -197,7 +214,7 @@ def read_tensor(
     """
     path = Path(path)
     contents = open_tensor_file(path)
-    options = {"header": header, "columns": columns, "drop": drop}
+    options = {"header": header, "columns": columns, "drop": drop, "long": long}
     given = {name: value for name, value in options.items() if value is not None}
     samples = _Samples(labels, mask, nodata, drop_label, {"weights": weights, "groups": groups})
     if contents is None:
@@ -317,7 +334,11 @@ class _Samples:
         for name in label_names_for(tensor, contents.arrays):
             stored = contents.arrays[name]
             # Where dimensions have names, "y" is most often one of them.
-            if name == tensor or (stored.axes and (name in dims or set(stored.axes) != along)):
+            if (
+                name == tensor
+                or not is_label_array(name, stored)
+                or (stored.axes and (name in dims or set(stored.axes) != along))
+            ):
                 continue
             return find_values(path, contents, name, "labels", dims)
         return None
@@ -384,6 +405,8 @@ def _read_text_tensor(
     # If the labels come from elsewhere, a column called "label" is a feature.
     names_to_try = LABEL_NAMES if labels is None else ()
     asked = {what: name for what, name in beside.items() if name is not None}
+    if "long" in options:
+        return _read_long(path, sample_axis, samples, (column, names_to_try, asked), options)
     read = read_table(path, column, names_to_try, beside=asked, **options)
     table, names = read.data, read.names
     axes = resolve_sample_axes(path, table.shape, 0 if sample_axis is None else sample_axis)
@@ -399,6 +422,47 @@ def _read_text_tensor(
         read=read.beside,
         dims=("column",) if by_column else None,
         coords={"column": names} if by_column else None,
+    )
+
+
+def _read_long(
+    path: Path,
+    sample_axis: SampleAxis | None,
+    samples: _Samples,
+    aside: tuple[str | None, tuple[str, ...], dict[str, str]],
+    options: dict[str, Any],
+) -> TensorDataset:
+    """Read a table with a row per value; `aside` are columns of labels, weights and groups."""
+    keys = options["long"]
+    if isinstance(keys, str) or not isinstance(keys, Sequence) or not keys:
+        raise ValueError(f"{path}: long={keys!r} must be a list of columns, the sample first")
+    if sample_axis is not None:
+        raise ValueError(
+            f"{path}: sample_axis={sample_axis!r} was given, but long names the sample"
+        )
+    column, names_to_try, asked = aside
+    read = read_table(path, column, names_to_try, beside=asked, **options)
+    several = read.data.shape[1] > 1 or len(keys) == 1
+    names = np.array(read.names) if several and read.names is not None else None
+    made = tensor_of_values(
+        read.keys, read.data if several else read.data[:, 0], names, f"{path}: it"
+    )
+    try:
+        beside = {what: made.of_each_sample(given, what) for what, given in read.beside.items()}
+        labels = None if read.labels is None else made.of_each_sample(read.labels, "labels")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return samples.of(
+        path,
+        None,
+        made.data,
+        made.data.shape,
+        (0,),
+        labels=labels,
+        read=beside,
+        dims=made.dims,
+        coords=made.coords,
+        units=made.units,
     )
 
 

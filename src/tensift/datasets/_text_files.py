@@ -14,7 +14,11 @@ from typing import IO
 
 import numpy as np
 
-__all__ = ["Table", "header_line", "read_label_list", "read_table"]
+from tensift.datasets._long_tables import name_and_unit
+
+__all__ = ["Table", "header_line", "keys_of_long_table", "read_label_list", "read_table"]
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?")
 
 # The rows under the first one that decide whether it is a header.
 _PROBED_ROWS = 1000
@@ -24,6 +28,13 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
 _SAY_WHICH = "say which with header=True or header=False (--header or --no-header)"
 # Data frames write their column numbers as a header. From this many on they are no coincidence.
 _COUNTING_COLUMNS = 8
+# What the column of samples in a long table is called.
+_SAMPLES = ("sample", "trial", "epoch", "id", "window", "segment", "recording", "subject")
+_PLACES = (
+    "channel", "electrode", "sensor", "axis", "band", "frequency", "variable", "feature", "time",
+    "t", "step", "date", "datetime", "timestamp", "row", "column", "x", "lat", "lon", "latitude",
+    "longitude",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,12 +43,14 @@ class Table:
 
     ``names`` are those of the columns of ``data``, None without a header. ``labels`` is the
     column of labels, if there is one, and ``beside`` are other columns that were set aside.
+    ``keys`` are the columns that say where a line of a long table belongs, with their names.
     """
 
     data: np.ndarray
     names: list[str] | None
     labels: np.ndarray | None
     beside: dict[str, np.ndarray]
+    keys: list[tuple[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,7 @@ def read_table(
     columns: Sequence[str | int] | None = None,
     drop: Sequence[str | int] = (),
     beside: Mapping[str, str] | None = None,
+    long: Sequence[str | int] = (),
 ) -> Table:
     """Read a table of numbers, with the names of its columns and a column of labels.
 
@@ -82,7 +96,7 @@ def read_table(
     row are compared with the columns below. ``columns`` are the columns to read, ``drop`` those
     to leave out: names, or positions from 0. ``label_column`` is the column of labels; without
     it, a column with one of ``label_names`` is taken. ``beside`` are other columns to set aside,
-    by what they are.
+    by what they are, and ``long`` the columns that say where a line belongs.
     """
     layout = _layout_of(path, header)
     kept = list(range(len(layout.first)))
@@ -92,18 +106,22 @@ def read_table(
     if len(set(kept)) < len(kept):
         raise ValueError(f"{path}: columns names a column twice; give each once")
     kept = [column for column in kept if column not in dropped]
+    placing = [_column(layout, one, "long") for one in long]
+    if len(set(placing)) < len(placing):
+        raise ValueError(f"{path}: long names a column twice; give each once")
 
     labelled = None
     if label_column is not None:
         labelled = _column(layout, label_column, "labels")
     elif layout.has_header:
-        asked_for = set(kept) if columns is not None else set()
+        asked_for = {*placing, *(kept if columns is not None else ())}
         found = [layout.first.index(name) for name in label_names if name in layout.first]
         labelled = next((c for c in found if c not in dropped | asked_for), None)
     aside = {what: _column(layout, one, what) for what, one in (beside or {}).items()}
-    kept = [column for column in kept if column not in {labelled, *aside.values()}]
+    kept = [column for column in kept if column not in {labelled, *aside.values(), *placing}]
     if not kept:
-        raise ValueError(f"{path}: no column is left to read")
+        advice = "; long names the columns of samples and places, not those of values"
+        raise ValueError(f"{path}: no column is left to read{advice if placing else ''}")
 
     if kept != list(range(len(layout.first))):
         _refuse_ragged(layout)  # NumPy does so only if it reads all columns
@@ -114,13 +132,30 @@ def read_table(
         what: _as_numbers_if_possible(_load(layout, [column], str)[:, 0])
         for what, column in aside.items()
     }
-    data = _load(layout, kept, float)
+    data = _load(layout, kept, float, bool(placing))
     if not data.size:
         data = data.reshape(0, len(kept))
     elif data.shape[1] != len(kept):
         _refuse_ragged(layout)
     names = [layout.first[column] for column in kept] if layout.has_header else None
-    return Table(data, names, labels, values)
+    return Table(data, names, labels, values, [_key(layout, column) for column in placing])
+
+
+def _key(layout: _Layout, column: int) -> tuple[str, np.ndarray]:
+    """Return the name of a column and its values: numbers, dates or text."""
+    cells = np.char.strip(_load(layout, [column], str)[:, 0])
+    title = layout.first[column] if layout.has_header else ""
+    values = _as_numbers_if_possible(cells)
+    missing = np.isnan(values) if values.dtype.kind == "f" else cells == ""
+    if missing.any():
+        line, _ = next(islice(layout.rows(), int(np.argmax(missing)), None))
+        raise ValueError(
+            f"{layout.path}: line {line}, column {layout.title(column)}: the cell is empty, so the "
+            "line has no place; mend the file"
+        )
+    if values.dtype.kind == "U" and all(map(_DATE.fullmatch, cells)):
+        values = cells.astype("datetime64[ns]")
+    return title or f"column {column}", values
 
 
 def header_line(path: Path, header: bool | None = None) -> int | None:
@@ -214,6 +249,10 @@ def _column(layout: _Layout, wanted: str | int, option: str) -> int:
                 "columns have that name; give positions, counted from 0"
             )
         return layout.first.index(wanted)
+    if isinstance(wanted, str) and layout.has_header:  # "time" for a column called "time (s)"
+        bare = [name_and_unit(name)[0] for name in layout.first]
+        if bare.count(wanted) == 1:
+            return bare.index(wanted)
     place = int(wanted) if isinstance(wanted, str) and wanted.isdecimal() else wanted
     if not isinstance(place, str) and 0 <= place < count:
         return int(place)
@@ -224,11 +263,13 @@ def _column(layout: _Layout, wanted: str | int, option: str) -> int:
     raise ValueError(f"{layout.path}: no column {wanted!r} for {option} ({held})")
 
 
-def _load(layout: _Layout, columns: list[int], dtype: type) -> np.ndarray:
+def _load(layout: _Layout, columns: list[int], dtype: type, is_long: bool = False) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             # A header with no rows under it: reported as zero samples by the caller.
             warnings.filterwarnings("ignore", message=".*input contained no data")
+            # A blank line, in a column of text.
+            warnings.filterwarnings("ignore", message="Input line .* contained no data")
             return np.loadtxt(
                 layout.path,
                 dtype=dtype,
@@ -241,9 +282,35 @@ def _load(layout: _Layout, columns: list[int], dtype: type) -> np.ndarray:
                 encoding="utf-8-sig",
             )
     except (ValueError, IndexError) as error:
-        problem = _what_is_wrong(layout, columns) if dtype is float else None
+        problem = _what_is_wrong(layout, columns, is_long) if dtype is float else None
         reason = problem or f"not a table of numbers ({str(error).splitlines()[0]})"
         raise ValueError(f"{layout.path}: {reason}") from error
+
+
+def keys_of_long_table(names: Sequence[str]) -> list[str]:
+    """Return what `long` may be for a table with these columns, [] if it has no column "value".
+
+    The sample is the column that is called like one, else the first. Modes are the columns that
+    are called like places, else all others.
+
+    Examples
+    --------
+    >>> from tensift.datasets import keys_of_long_table
+    >>> keys_of_long_table(["channel", "time", "trial", "value", "label"])
+    ['trial', 'channel', 'time']
+    >>> keys_of_long_table(["height", "weight"])
+    []
+    """
+    lower = [name_and_unit(name)[0].strip().lower() for name in names]
+    if not {"value", "values"} & set(lower):
+        return []
+    no_place = {"value", "values", "", "label", "labels", "y"}
+    found = [key for key in lower if key not in no_place]
+    given = {key: name_and_unit(name)[0].strip() for name, key in zip(names, lower, strict=True)}
+    found.sort(key=lambda key: key not in _SAMPLES)
+    like_places = [key for key in found[1:] if key in _PLACES]
+    kept = [*found[:1], *(like_places or found[1:])] if len(found) > 1 else []
+    return [given[key] for key in kept]
 
 
 def _refuse_ragged(layout: _Layout) -> None:
@@ -255,7 +322,7 @@ def _refuse_ragged(layout: _Layout) -> None:
             )
 
 
-def _what_is_wrong(layout: _Layout, columns: list[int]) -> str | None:
+def _what_is_wrong(layout: _Layout, columns: list[int], is_long: bool) -> str | None:
     """Say which row or column keeps a table from being read, and what to do about it."""
     first_bad: dict[int, tuple[int, str]] = {}
     n_bad = dict.fromkeys(columns, 0)
@@ -284,12 +351,13 @@ def _what_is_wrong(layout: _Layout, columns: list[int]) -> str | None:
         return f"not a table of numbers: {cell!r} in line {line} has a decimal comma; use points"
     words = "column {} holds" if len(of_text) == 1 else "columns {} hold"
     what = f"not a table of numbers: {words.format(shown)} text ({cell!r} in line {line}); "
-    if layout.has_header and {"value", "values"} & {
-        title.strip().lower() for title in layout.first
-    }:
+    keys = keys_of_long_table(layout.first) if layout.has_header else []
+    if keys and not is_long:
+        shown = ",".join(keys)
         return (
-            f"{what}if it has one line per value, read it as a data frame and pass that to "
-            "tensift.datasets.from_long_frame; otherwise leave out such columns with drop= (--drop)"
+            f"{what}if it has one line per value, say which sample and place a line belongs to, "
+            f"such as with long={keys} (--long {shown}); otherwise leave out such columns with "
+            "drop= (--drop)"
         )
     return (
         f"{what}leave out such columns with drop= (--drop), name those to read with columns= "

@@ -26,6 +26,7 @@ from tensift.datasets._stored import (
     collected_log,
     damaged_file,
 )
+from tensift.datasets._tiff_stacks import stack_of_pages
 
 __all__ = ["is_tiff", "open_tiff"]
 
@@ -91,12 +92,15 @@ def open_tiff(path: Path) -> Contents:
         on_map = any(tag in tags for tag in _MAP_TAGS)
         nodata = _nodata(tags)
         bands = _names_of_bands(path, tags, first.bands)
+        one = (first.height, first.width, first.bands)[: 2 + (first.bands > 1)]
+        text = pages[places[0]].description
+        stack = stack_of_pages(path, text, len(places), one)
 
-    load = _TiffLoader(path, tuple(places), first)
+    load = _TiffLoader(path, tuple(places), first, stack.shape)
     if len(places) > 1:
-        axes: tuple[str, ...] = ("page", "row", "column")
-        shape: tuple[int, ...] = (len(places), first.height, first.width)
-        samples: tuple[int, ...] | None = (0,)
+        axes: tuple[str, ...] = (*stack.names, "row", "column")
+        shape: tuple[int, ...] = (*stack.shape, first.height, first.width)
+        samples: tuple[int, ...] | None = (stack.samples,)
         last = "channel"
     else:
         # A scene, or one picture, whose samples only the user can name.
@@ -130,8 +134,10 @@ def open_tiff(path: Path) -> Contents:
 class _TiffLoader:
     """Loads pages, when called."""
 
-    def __init__(self, path: Path, places: tuple[int, ...], page: _Page) -> None:
-        self.path, self.places, self.page = path, places, page
+    def __init__(
+        self, path: Path, places: tuple[int, ...], page: _Page, stack: tuple[int, ...]
+    ) -> None:
+        self.path, self.places, self.page, self.stack = path, places, page, stack
 
     def __call__(self) -> np.ndarray:
         page = self.page
@@ -144,7 +150,7 @@ class _TiffLoader:
                 data[place] = np.moveaxis(pixels, 0, -1) if page.planar else pixels.reshape(one)
         if len(self.places) == 1:
             return data[0]
-        return data if page.bands > 1 else data[..., 0]
+        return data.reshape(*self.stack, *(one if page.bands > 1 else one[:2]))
 
 
 class _MaskLoader:

@@ -3,6 +3,7 @@
 from tensift.labels._frames import (
     columns_without_numbers,
     is_frame,
+    names_of_columns,
     refuse_columns_without_numbers,
 )
 from tensift.labels._groups import groups_of
@@ -56,6 +57,7 @@ __all__ = [
     "labelled_dataset",
     "mode_number",
     "names_of_arrays",
+    "names_of_columns",
     "names_or_numbers",
     "picked_recording",
     "plain_form",

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift.labels._names import Names
 
 __all__ = [
     "columns_without_numbers",
     "is_frame",
+    "names_of_columns",
     "refuse_columns_without_numbers",
     "refuse_lazy_frame",
 ]
@@ -40,6 +47,29 @@ def refuse_lazy_frame(X: Any) -> None:
         raise ValueError("X is a LazyFrame of polars, whose values are not there; pass X.collect()")
 
 
+def names_of_columns(frame: Any) -> NDArray[Any]:
+    """Return what the columns of a frame are called: text, numbers or dates.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from tensift.labels import names_of_columns
+    >>> names_of_columns(pandas.DataFrame({"height": [1.8, 1.7]})).tolist()
+    ['height']
+    """
+    found = np.asarray(frame.columns)
+    several_levels = any(isinstance(one, tuple) for one in found)
+    return found.astype(str) if found.dtype.kind == "O" and not several_levels else found
+
+
+def names_of_frame(frame: Any) -> Names | None:
+    """Return the names of the features of a frame; None if its columns are only numbered."""
+    found = names_of_columns(frame)
+    if found.dtype.kind in "iu" and np.array_equal(found, np.arange(len(found))):
+        return None
+    return Names((len(found),), ("column",), {"column": found})
+
+
 def columns_without_numbers(frame: Any) -> dict[int, str]:
     """Return the positions of the columns that hold no numbers, and what they hold.
 
@@ -62,7 +92,7 @@ def columns_without_numbers(frame: Any) -> dict[int, str]:
 
 
 def refuse_columns_without_numbers(frame: Any, name: str = "X") -> None:
-    """Raise an error if a frame has columns of text, dates or the like.
+    """Raise an error if a frame has columns of text, dates or the like, or one name twice.
 
     Examples
     --------
@@ -74,10 +104,13 @@ def refuse_columns_without_numbers(frame: Any, name: str = "X") -> None:
     ...
     ValueError: X has columns that are not numbers: 'name' (text); ...
     """
+    columns = list(frame.columns)
+    twice = next((one for one, count in Counter(columns).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"{name} has {columns.count(twice)} columns called {twice!r}; rename them")
     found = columns_without_numbers(frame)
     if not found:
         return
-    columns = list(frame.columns)
     shown = [f"{columns[place]!r} ({what})" for place, what in list(found.items())[:_SHOWN]]
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     names = repr([columns[place] for place in found]) if not more else "..."

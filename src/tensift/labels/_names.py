@@ -190,7 +190,7 @@ class Names:
         """Return the columns of a table of features, for each mode: of indices and of coordinates.
 
         `taken` are the titles of other columns of the table, by default those of ``ranking.csv``.
-        If a mode is called "score", its column must not replace the scores.
+        If a mode is called "score", its column must not replace the scores: it is "score_".
 
         Examples
         --------
@@ -203,7 +203,8 @@ class Names:
         found: list[tuple[str, str | None]] = []
         for mode in range(len(self.shape)):
             title = self.name(mode).replace(" ", "_")
-            title = f"mode_{mode}" if title in used else title
+            while title in used:
+                title += "_"
             used.add(title)
             label = f"{title} ({self.unit(mode)})" if self.unit(mode) else f"{title}_name"
             while label in used:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
-from tensift.labels._frames import is_frame, refuse_columns_without_numbers, refuse_lazy_frame
+from tensift.labels._frames import (
+    is_frame,
+    names_of_frame,
+    refuse_columns_without_numbers,
+    refuse_lazy_frame,
+)
 from tensift.labels._labelled import Labelled, SampleDims
 from tensift.labels._mne import unlabelled_recording
 from tensift.labels._mne_channels import is_recording
@@ -25,8 +31,8 @@ def unlabelled(
     X : any samples
         DataArrays and Datasets of xarray; Epochs, lists of Evoked, Raw, and lists or dicts of
         Epochs of MNE-Python; datasets of tensift; what this function returns; or samples without
-        names, which are returned as they are. So are data frames, whose columns scikit-learn knows
-        by name; columns of text or dates are refused.
+        names, which are returned as they are. So are data frames, because scikit-learn checks the
+        names of their columns; columns of text or dates are refused.
     sample_dim : hashable or a list of them, optional
         The dimension or dimensions of xarray that count samples. By default the first or, if
         `names` are given, all that are not among these.
@@ -73,16 +79,23 @@ def _without_names(X: Any, sample_dim: SampleDims, names: Names | None) -> Label
     if is_xarray(X):
         return unlabelled_xarray(X, sample_dim, names)
     if hasattr(X, "__tensift_samples__"):
-        found = getattr(X, "names", None)
-        if names is not None and found is not None and found.dims == names.dims:
-            names.check_same(found)
-        return Labelled(X.__tensift_samples__, found)
+        given = getattr(X, "names", None)
+        if names is not None and given is not None and given.dims == names.dims:
+            names.check_same(given)
+        return Labelled(X.__tensift_samples__, given)
     refuse_lazy_frame(X)
+    if isinstance(X, str | PathLike):
+        raise ValueError(
+            f"X={str(X)!r} is the name of a file; read it first: "
+            f"tensift.datasets.read_tensor({str(X)!r})"
+        )
+    found = None
     if is_frame(X):
         refuse_columns_without_numbers(X)
+        found = names_of_frame(X)
     if sample_dim is not None and names is None:
         raise ValueError(
             f"sample_dim={sample_dim!r} names a dimension, but X has no names; leave sample_dim "
             "out and put samples along the first axis, or pass an xarray.DataArray"
         )
-    return Labelled(X)
+    return Labelled(X, found)

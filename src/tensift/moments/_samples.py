@@ -185,11 +185,7 @@ class TensorEstimator(BaseEstimator):
 
     def _names_to_show(self) -> Names:
         """Return what pictures and tables call the fitted modes: their names, if they have some."""
-        shape = self.feature_shape_
-        columns = vars(self).get("feature_names_in_")  # of a data frame
-        if columns is not None and len(shape) == 1:
-            return Names(shape, ("column",), {"column": columns})
-        return vars(self).get("names_") or Names(shape)
+        return vars(self).get("names_") or Names(self.feature_shape_)
 
     def _names_or_numbers(self) -> Names:
         """Return the names of the fitted modes; ``mode_0``, ``mode_1``, ... if they have none."""

@@ -47,7 +47,7 @@ def numbers_of_file(
         The axis of the samples, or several that are stacked. By default the first, in MATLAB files
         the last, and the pixels of a scene.
     **table_options
-        ``header``, ``columns`` and ``drop``, as in `tensift.datasets.read_tensor`.
+        ``header``, ``columns``, ``drop`` and ``long``, as in `tensift.datasets.read_tensor`.
 
     Returns
     -------

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tensift.labels import Names, unlabelled
+import numpy as np
+
+from tensift.labels import Names, is_frame, unlabelled
 from tensift.plan._job import Job, make_job
 from tensift.plan._layout import Layout
 from tensift.plan._memory import Memory, client_memory, memory_of, passes_of, resident_bytes
@@ -297,6 +299,8 @@ def plan_job(
 def _stored(data: Any) -> StoredSamples | None:
     if data is None or isinstance(data, StoredSamples):
         return data
+    if is_frame(data):
+        data = np.asarray(data)
     if len(getattr(data, "shape", ())) < 2 or not hasattr(data, "dtype"):
         raise ValueError(
             "data must be an array of samples with at least two axes, in memory or on disk; for "

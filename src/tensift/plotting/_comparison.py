@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from tensift.plotting._comparison_measures import (
 )
 from tensift.plotting._matplotlib import ACCENT, new_figure
 from tensift.plotting._names import names_for, plain, set_ticks
+from tensift.plotting._panels import Panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,6 +179,7 @@ def _draw_maps(
     axes: list[Axes] = list(place.subplots(n_rows, n_columns, squeeze=False).ravel())
     vertical, horizontal = _image_modes(found.feature_shape)
     others = tuple(m for m in range(len(found.feature_shape)) if m not in (vertical, horizontal))
+    shape_of_cells = Panels(names, (vertical, horizontal), [], 0).aspect
     across = plain(", ".join(names.name(mode) for mode in others))
     largest = f", the largest over {across}" if others else ""
     place.suptitle(_heading(place, found, f"Scores{largest}, each on a scale"), x=0.01, **_TITLE)
@@ -185,22 +187,24 @@ def _draw_maps(
         kept = np.zeros(scores.size, dtype=bool)
         kept[found.features[method]] = True
         anywhere = np.asarray(kept.reshape(scores.shape).any(axis=others))
-        _draw_map(ax, scores.max(axis=others), anywhere)
+        _draw_map(ax, scores.max(axis=others), anywhere, shape_of_cells)
         ax.set_title(plain(method), fontsize="small", color=colour_of(method))
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_color("0.8")
+    directions = f"{plain(names.name(vertical))} ↓  {plain(names.name(horizontal))} →"
+    axes[0].set_xlabel(directions, fontsize="small", color="0.4")
     for ax in axes[len(found.scores) :]:
         ax.set_axis_off()
     return axes[: len(found.scores)]
 
 
-def _draw_map(ax: Axes, scores: NDArray, kept: NDArray[np.bool_]) -> None:
+def _draw_map(
+    ax: Axes, scores: NDArray, kept: NDArray[np.bool_], aspect: Literal["equal", "auto"]
+) -> None:
     from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
     # Only light grey, because orange is hard to see on dark grey.
     pale = LinearSegmentedColormap.from_list("pale", ["0.97", "0.35"])
-    tall, wide = scores.shape
-    aspect: Any = "equal" if max(tall, wide) <= 4 * min(tall, wide) else "auto"
     common: dict[str, Any] = {"aspect": aspect, "interpolation": "nearest"}
     ax.imshow(scores, cmap=pale, vmin=min(0.0, float(scores.min())), **common)
     orange = np.ma.masked_where(~kept, kept)
@@ -218,8 +222,7 @@ def _draw_strip(place: SubFigure, found: SelectorComparison, names: Names) -> Ax
             own = found.scores[method].ravel()
             scores[row] = own / (np.abs(own).max() or 1.0)
             kept[row, found.features[method]] = True
-    _draw_map(ax, np.nan_to_num(scores), kept)
-    ax.set_aspect("auto")
+    _draw_map(ax, np.nan_to_num(scores), kept, "auto")
     set_ticks(ax.xaxis, names, mode, most=20)
     if any(len(names.label(mode, index)) > 3 for index in range(min(found.n_features, 40))):
         ax.tick_params(axis="x", rotation=45)

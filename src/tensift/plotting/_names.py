@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,12 @@ from tensift.labels import Names
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
+    from matplotlib.ticker import Locator
 
 __all__ = ["MOST_NAMED_TICKS", "in_legend", "names_for", "plain", "set_ticks"]
 
 MOST_NAMED_TICKS = 24
+_LINES_OF_NUMBERS, _LINES_OF_NAMES = 2.0, 1.15  # the distance of two ticks
 
 
 def plain(text: str) -> str:
@@ -54,9 +57,29 @@ def names_for(
     return own.with_given(dims, coords)
 
 
+def _locator_of_names(length: int) -> Locator:
+    """Return a locator for names at 0, 1, 2, ...: all of them, or every second, third, ...
+
+    Names below each other are left out where they would overlap. Those side by side are not: they
+    can be turned.
+    """
+    from matplotlib.axis import YAxis
+    from matplotlib.ticker import FixedLocator
+
+    class LocatorOfNames(FixedLocator):
+        def __call__(self) -> Sequence[float]:
+            room = length
+            if isinstance(self.axis, YAxis):
+                # matplotlib leaves two lines for each number.
+                room = max(1, int(self.axis.get_tick_space() * _LINES_OF_NUMBERS / _LINES_OF_NAMES))
+            return list(range(0, length, math.ceil(length / room)))
+
+    return LocatorOfNames(range(length))
+
+
 def set_ticks(axis: Axis, names: Names, mode: int, most: int = 8) -> None:
     """Name an axis along which the indices of a mode lie at 0, 1, 2, ...; `most` ticks."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     length = names.shape[mode]
 
@@ -66,7 +89,7 @@ def set_ticks(axis: Axis, names: Names, mode: int, most: int = 8) -> None:
         return plain(names.label(mode, index)) if on_index else ""
 
     if not names.is_scale(mode) and length <= MOST_NAMED_TICKS:
-        axis.set_major_locator(FixedLocator(list(range(length))))
+        axis.set_major_locator(_locator_of_names(length))
     else:
         axis.set_major_locator(MaxNLocator(nbins=most, integer=True))
     axis.set_major_formatter(FuncFormatter(label))

@@ -76,9 +76,14 @@ class Panels:
 
     @property
     def aspect(self) -> Literal["equal", "auto"]:
-        """Square cells, unless the image would become very thin."""
-        height, width = (self.names.shape[mode] for mode in self.image_modes)
-        return "equal" if max(height, width) <= 4 * min(height, width) else "auto"
+        """Square cells, unless the image would become very thin or has no common scale.
+
+        Rows and columns have one; channels and times, or times and bands, do not.
+        """
+        names, modes = self.names, self.image_modes
+        height, width = (names.shape[mode] for mode in modes)
+        common = names.unit(modes[0]) == names.unit(modes[1]) and all(map(names.is_scale, modes))
+        return "equal" if common and max(height, width) <= 4 * min(height, width) else "auto"
 
 
 def figure_size(panels: Panels | None) -> tuple[float, float]:
