@@ -286,7 +286,7 @@ class TestRefusals:
 
     def test_several_arrays_are_listed(self, tmp_path):
         np.savez(tmp_path / "a.npz", one=DATA, two=DATA[:, 0])
-        check_refused(tmp_path / "a.npz", r"variable=: one \(6, 4, 5\), two \(6, 5\)")
+        check_refused(tmp_path / "a.npz", r"variable= \(--variable\): one \(6, 4, 5\), two \(6, 5\)")
 
     def test_wrong_variable(self, tmp_path):
         np.savez(tmp_path / "a.npz", one=DATA, two=["x"])
