@@ -127,6 +127,73 @@ def test_constraints_leave_out_what_was_never_observed(selector):
         wrong.fit(masked)
 
 
+def rows_with_land():
+    """Rows of 20 features, of which some were never observed, and which were."""
+    rows = factors().reshape(-1, 20)
+    seen = ~np.isin(np.arange(20), [2, 3, 9, 17])
+    rows[:, ~seen] = np.nan
+    return rows, seen
+
+
+@every
+def test_constraints_are_those_of_data_without_what_was_never_observed(selector):
+    rows, seen = rows_with_land()
+    rng = np.random.default_rng(3)
+    values = {
+        "costs": rng.uniform(1, 3, 20),
+        "positions": rng.uniform(0, 5, (20, 2)),
+        "groups": rng.choice(["a", "b", "c"], 20),
+    }
+    bounds = {"budget": 11.0, "min_distance": 0.8, "at_least": 1, "at_most": 3}
+    together = [[0, 2], [2, 5], [7, 8]]
+    expected = Constraints(
+        **{name: value[seen] for name, value in values.items()}, **bounds,
+        include=[int(seen[:6].sum())], exclude=[0], together=[[5, 6]],
+    )  # fmt: skip
+    for name in ("costs", "positions"):
+        values[name][~seen] = np.nan  # land has no price, and is nowhere
+    given = Constraints(**values, **bounds, include=[6], exclude=[0, 3], together=together)
+    fitted = clone(selector).set_params(constraints=given).fit(rows)
+    without = clone(selector).set_params(constraints=expected).fit(rows[:, seen])
+    assert_array_equal(fitted.get_support()[seen], without.get_support())
+    assert_array_equal(fitted.order_[:16], np.flatnonzero(seen)[without.order_])
+    assert_array_equal(fitted.extend(1), np.flatnonzero(seen)[without.extend(1)])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"exclude": [0, 2, 4]}, "14 of 16 features are not excluded"),
+        ({"groups": {"a": [0, 2, 3]}, "at_least": 2}, "'a' needs at least 2 features, but has 1"),
+        ({"min_distance": 25}, "at most 1 feature can be selected with it"),
+        ({"costs": [1.0] * 3 + [np.nan] * 2 + [1.0] * 15}, "nan for the feature 'x4'"),
+        ({"costs": {"x7": "dear"}}, "costs has 'dear' for the feature 'x7'; a cost must be a fin"),
+        ({"costs": {"x7": True}}, "costs has True for the feature 'x7'"),
+        ({"positions": [1.0] * 4 + [np.nan] * 16, "min_distance": 1}, "none for the feature 'x4' "
+         "and 13 others"),
+        ({"positions": 1j * np.ones(20)}, "positions must be real numbers"),
+        ({"positions": {0: 1j, 1: 2.0}}, "positions has 1j for the feature 'x0'"),
+        ({"positions": ["1"] * 20}, "positions must be real numbers"),
+        ({"include": [3]}, "include has the feature 'x3', which was never observed"),
+    ],
+    ids=lambda one: "" if isinstance(one, str) else "-".join(one),
+)  # fmt: skip
+def test_messages_do_not_count_what_was_never_observed(given, message):
+    rows, _ = rows_with_land()
+    selector = VarianceSelector(15, missing="allow", constraints=Constraints(**given))
+    with pytest.raises(ValueError, match=message):
+        selector.fit(rows)
+
+
+def test_when_all_observed_features_are_kept():
+    rows, seen = rows_with_land()
+    fitted = VarianceSelector(16, missing="allow").fit(rows)
+    with pytest.raises(ValueError, match="k=1 is more than the 0 features that are not kept"):
+        fitted.extend(1)
+    with pytest.raises(ValueError, match="all features are kept"):
+        fitted.replace(int(np.flatnonzero(seen)[0]))
+
+
 @every
 def test_scattered_gaps_change_little(selector):
     X = factors(n=400, noise=0.02)
