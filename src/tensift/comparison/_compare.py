@@ -208,8 +208,7 @@ def compare_selectors(
         notes.append(f"{lacks}; all methods see estimates in their place.")
     notes += _on_constraints(constraints, first, methods) + _on_weights(weights, methods)
     held = held_constraints(first)
-    costs = None if held is None else held.costs
-    found = summarise(outcomes, n_features, wanted, data.shape[1:], mode, notes, constraints, costs)
+    found = summarise(outcomes, n_features, wanted, data.shape[1:], mode, notes, constraints, held)
     return replace(found, names=labelled.names)
 
 

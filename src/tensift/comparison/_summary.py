@@ -26,9 +26,13 @@ def summarise(
     feature_mode: int | None,
     notes: Sequence[str],
     constraints: Constraints | None = None,
-    costs: np.ndarray | None = None,
+    shared: HeldConstraints | None = None,
 ) -> SelectorComparison:
-    """Compute means, standard deviations, stabilities and agreements."""
+    """Compute means, standard deviations, stabilities and agreements.
+
+    `shared` has the costs and groups of the constraints that were given for all methods.
+    """
+    costs = None if shared is None else shared.costs
     fitted = [o for o in outcomes if all("error" not in fit for fit in o.fits)]
     runs: dict[str, dict[str, np.ndarray]] = {
         measure: {o.name: _values(o.halves, measure) for o in fitted} for measure in _OF_HALVES
@@ -68,17 +72,17 @@ def summarise(
         failures={o.name: o.failure for o in outcomes if o.failure is not None},
         notes=tuple(notes),
         constraints=constraints,
-        held={o.name: _held(o.fits[0]["held"]) for o in fitted if "held" in o.fits[0]},
+        held={o.name: _held(o.fits[0]["held"], shared) for o in fitted if "held" in o.fits[0]},
         costs={} if costs is None else {o.name: _cost(o, costs) for o in fitted},
     )
 
 
-def _held(stored: dict) -> HeldConstraints:
+def _held(stored: dict, shared: HeldConstraints | None) -> HeldConstraints:
     return HeldConstraints(
         included=np.array(stored["included"], dtype=np.intp),
         excluded=np.array(stored["excluded"], dtype=np.intp),
-        costs=None,
-        groups=None,
+        costs=None if shared is None else shared.costs,
+        groups=None if shared is None else shared.groups,
         stops=tuple(stored["stops"]),
         words=tuple(stored["words"]),
     )

@@ -18,7 +18,7 @@ from tensift.report._code import Source, name_of_mode
 from tensift.report._encoding import encode_samples
 from tensift.report._suggestion import Suggestion, measures_of, suggestion_of
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
-from tensift.selection import TensorSelector, held_constraints
+from tensift.selection import HeldConstraints, TensorSelector, held_constraints
 from tensift.sources import in_memory
 from tensift.stability import StabilitySelection
 
@@ -27,6 +27,14 @@ __all__ = ["Content", "build_content"]
 # The size of the whole page; the number of samples is chosen to reach it.
 _TARGET_BYTES = 720_000
 _BYTES_OF_TEMPLATE = 90_000
+
+
+class FeatureColumn(TypedDict):
+    """A value for every feature, as text: what it costs, or the groups that it is in."""
+
+    title: str
+    number: bool
+    cells: list[str]
 
 
 class Content(TypedDict):
@@ -41,6 +49,7 @@ class Content(TypedDict):
     comparison: dict[str, Any] | None
     stability: list[str] | None
     constraints: list[str]
+    features: list[FeatureColumn]
     facts: list[list[str]]
 
 
@@ -78,6 +87,9 @@ def build_content(
     views[0]["name"] = views[0]["name"] or _own_name(selector)
     geometry = _geometry(names, mode, _first_feature(selector, comparison))
     used = sum(len(v["scores"]["values"]) + len(v["ranking"]["values"]) for v in views)
+    held = _held(selector, comparison)
+    columns = _feature_columns(held)
+    used += sum(len(cell) + 3 for column in columns for cell in column["cells"])
     channel, trace = geometry["mode"], geometry["trace"]
     budget = _TARGET_BYTES - _BYTES_OF_TEMPLATE - used
     return Content(
@@ -91,7 +103,8 @@ def build_content(
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
         stability=None if stability is None else stability.reason.splitlines(),
-        constraints=_constraints(selector, comparison),
+        constraints=_constraints(held),
+        features=columns,
         facts=[
             [str(key), str(value)]
             for key, value in (measures_of(selector, dataset, mode) | dict(source.facts)).items()
@@ -248,13 +261,29 @@ def _columns(names: Names) -> list[dict[str, Any]]:
     return found
 
 
-def _constraints(
+def _held(
     selector: TensorSelector | None, comparison: SelectorComparison | None
-) -> list[str]:
-    """Return which constraints held, one sentence for each; none without constraints."""
+) -> HeldConstraints | None:
+    """Return what constraints did to the selection, or else to the first of the comparison."""
     held = None if selector is None else held_constraints(selector)
     if held is None and comparison is not None:
         held = next(iter(comparison.held.values()), None)
+    return held
+
+
+def _feature_columns(held: HeldConstraints | None) -> list[FeatureColumn]:
+    """Return what constraints say about single features: further columns of ``ranking.csv``."""
+    columns = []
+    if held is not None and held.costs is not None:
+        costs = [repr(cost) for cost in held.costs.tolist()]
+        columns.append(FeatureColumn(title="cost", number=True, cells=costs))
+    if held is not None and held.groups is not None:
+        columns.append(FeatureColumn(title="group", number=False, cells=held.groups))
+    return columns
+
+
+def _constraints(held: HeldConstraints | None) -> list[str]:
+    """Return which constraints held, one sentence for each; none without constraints."""
     words = () if held is None else held.words
     return [f"{text[0].upper()}{text[1:]}." for text in words]
 
