@@ -108,6 +108,7 @@ def from_long_frame(
     value: Column,
     labels: Column | None = None,
     name: str = "",
+    missing: str = "raise",
 ) -> TensorDataset:
     """Make a dataset from a long data frame, also called tidy: one row for every value.
 
@@ -126,6 +127,9 @@ def from_long_frame(
         A column of labels, which are the same in all rows of a sample.
     name : str, default=""
         A name for the dataset.
+    missing : {"raise", "allow"}, default="raise"
+        What it means if a sample has no row for a place. "raise": an error that names it. "allow":
+        the value was not observed; it is NaN.
 
     Returns
     -------
@@ -144,6 +148,8 @@ def from_long_frame(
     >>> dataset.dims, dataset.coords["time"]
     (('channel', 'time'), array([0. , 0.5]))
     """
+    if missing not in ("raise", "allow"):
+        raise ValueError(f"missing must be 'raise' or 'allow'; got {missing!r}")
     known = _names_of_columns(frame)
     modes = [_place(known, one, "dims") for one in _as_list(dims, "dims")]
     places = [_place(known, sample, "sample"), *modes]
@@ -163,8 +169,13 @@ def from_long_frame(
     ]
     shape = tuple(len(values) for values, _ in keys)
     flat = np.ravel_multi_index([codes for _, codes in keys], shape)
-    _check_each_once(flat, shape, titles, [values for values, _ in keys])
-    data = np.empty(len(flat), numbers.dtype)
+    allowed = missing == "allow"
+    _check_each_once(flat, shape, titles, [values for values, _ in keys], allow_gaps=allowed)
+    if len(flat) == math.prod(shape):
+        data = np.empty(len(flat), numbers.dtype)
+    else:
+        kind = numbers.dtype if numbers.dtype.kind in "fc" else np.dtype(float)
+        data = np.full(shape, np.nan, kind).ravel()
     data[flat] = numbers
     coords = {title: key[0] for title, key in zip(titles[1:], keys[1:], strict=True)}
     found = None
@@ -276,19 +287,29 @@ def _coded(values: NDArray[Any], *, by_value: bool) -> tuple[NDArray[Any], NDArr
 
 
 def _check_each_once(
-    flat: NDArray[np.intp], shape: tuple[int, ...], titles: list[str], values: list[NDArray[Any]]
+    flat: NDArray[np.intp],
+    shape: tuple[int, ...],
+    titles: list[str],
+    values: list[NDArray[Any]],
+    *,
+    allow_gaps: bool | None = None,
 ) -> None:
-    """Raise an error unless each combination of values occurs exactly once."""
+    """Raise an error unless each combination of values occurs once.
+
+    With `allow_gaps` it may occur nowhere. None: the user cannot say so.
+    """
     found, counts = np.unique(flat, return_counts=True)
     repeated = found[counts > 1]
     n_missing = math.prod(shape) - len(found)
     if repeated.size:
         place, others, what = repeated[0], len(repeated) - 1, "more than once"
         advice = "average such values first, or add a mode that tells them apart"
-    elif n_missing:
+    elif n_missing and not allow_gaps:
         gaps = np.flatnonzero(found != np.arange(len(found)))
         place, others = gaps[0] if gaps.size else len(found), n_missing - 1
         what, advice = "nowhere", "add the value, or leave out that sample or place"
+        if allow_gaps is False:
+            advice += "; missing='allow' makes it NaN"
     else:
         return
     index = np.unravel_index(place, shape)

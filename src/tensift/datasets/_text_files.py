@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -82,7 +83,7 @@ def read_table(
     row are compared with the columns below. ``columns`` are the columns to read, ``drop`` those
     to leave out: names, or positions from 0. ``label_column`` is the column of labels; without
     it, a column with one of ``label_names`` is taken. ``beside`` are other columns to set aside,
-    by what they are.
+    by what they are. Empty cells, and "NA", "null" and the like, are NaN.
     """
     layout = _layout_of(path, header)
     kept = list(range(len(layout.first)))
@@ -226,24 +227,44 @@ def _column(layout: _Layout, wanted: str | int, option: str) -> int:
 
 def _load(layout: _Layout, columns: list[int], dtype: type) -> np.ndarray:
     try:
-        with warnings.catch_warnings():
-            # A header with no rows under it: reported as zero samples by the caller.
-            warnings.filterwarnings("ignore", message=".*input contained no data")
-            return np.loadtxt(
-                layout.path,
-                dtype=dtype,
-                delimiter=layout.delimiter,
-                skiprows=layout.skip,
-                usecols=None if columns == list(range(len(layout.first))) else columns,
-                ndmin=2,
-                comments=None,
-                quotechar='"',
-                encoding="utf-8-sig",
-            )
+        return _loaded(layout, columns, dtype)
     except (ValueError, IndexError) as error:
-        problem = _what_is_wrong(layout, columns) if dtype is float else None
+        problem = None
+        if dtype is float:
+            problem = _what_is_wrong(layout, columns)
+            if problem is None:  # some cells are empty, which takes longer to read
+                with suppress(ValueError, IndexError):
+                    return _loaded(layout, columns, dtype, _value)
         reason = problem or f"not a table of numbers ({str(error).splitlines()[0]})"
         raise ValueError(f"{layout.path}: {reason}") from error
+
+
+def _loaded(
+    layout: _Layout,
+    columns: list[int],
+    dtype: type,
+    converter: Callable[[str], float] | None = None,
+) -> np.ndarray:
+    with warnings.catch_warnings():
+        # A header with no rows under it: reported as zero samples by the caller.
+        warnings.filterwarnings("ignore", message=".*input contained no data")
+        return np.loadtxt(
+            layout.path,
+            dtype=dtype,
+            delimiter=layout.delimiter,
+            skiprows=layout.skip,
+            usecols=None if columns == list(range(len(layout.first))) else columns,
+            ndmin=2,
+            comments=None,
+            quotechar='"',
+            encoding="utf-8-sig",
+            converters=converter,
+        )
+
+
+def _value(cell: str) -> float:
+    """The number of a cell; NaN if the cell says that there is none."""
+    return math.nan if _is_missing(cell.strip()) else float(cell)
 
 
 def _refuse_ragged(layout: _Layout) -> None:
@@ -258,24 +279,25 @@ def _refuse_ragged(layout: _Layout) -> None:
 def _what_is_wrong(layout: _Layout, columns: list[int]) -> str | None:
     """Say which row or column keeps a table from being read, and what to do about it."""
     first_bad: dict[int, tuple[int, str]] = {}
-    n_bad = dict.fromkeys(columns, 0)
-    n_rows = 0
+    n_bad, n_known = dict.fromkeys(columns, 0), dict.fromkeys(columns, 0)
     _refuse_ragged(layout)
     for line, row in layout.rows():
-        n_rows += 1
         for column in columns:
+            if _is_missing(row[column]):
+                continue
+            n_known[column] += 1
             if not _is_number(row[column]):
                 first_bad.setdefault(column, (line, row[column]))
-                n_bad[column] += not _is_missing(row[column])
+                n_bad[column] += 1
     if not first_bad:
         return None
-    of_text = [column for column in columns if 2 * n_bad[column] > n_rows]
+    of_text = [column for column in columns if 2 * n_bad[column] > n_known[column]]
     if not of_text:
         column, (line, cell) = min(first_bad.items(), key=lambda item: item[1][0])
-        what = f"{cell!r} is not a number" if cell else "the cell is empty"
         return (
-            f"not a table of numbers: line {line}, column {layout.title(column)}: {what}; mend "
-            f"the file, or leave the column out with drop= (--drop)"
+            f"not a table of numbers: line {line}, column {layout.title(column)}: {cell!r} is not "
+            "a number; mend the file, leave the cell empty if there is no value, or leave the "
+            "column out with drop= (--drop)"
         )
     titles = [layout.title(column) for column in of_text]
     shown = ", ".join(titles[:6]) + (", ..." if len(titles) > 6 else "")
