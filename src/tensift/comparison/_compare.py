@@ -22,7 +22,7 @@ from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
 from tensift.labels import SampleDims, groups_of, unlabelled
 from tensift.metrics import check_samples, count_features, encode_labels
-from tensift.moments import MissingValues, conditional_means, is_missing
+from tensift.moments import MissingValues, conditional_means, is_missing, warn_of_groups
 from tensift.selection import (
     Constraints,
     TensorSelector,
@@ -176,6 +176,8 @@ def compare_selectors(
     if missing == "allow" and is_missing(data).any():
         lacks = MissingValues.in_rows(data)
         lacks.check()
+        if weights is not None:
+            warn_of_groups(data, weights, labelled.names, mode)
         data = conditional_means(data, None if weights is None else weights.values)
     n_features = count_features(data.shape[1:], mode)
     wanted = _check_count(n_features_to_select, n_features)

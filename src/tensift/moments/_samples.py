@@ -36,7 +36,7 @@ from tensift.labels import (
     unlabelled,
 )
 from tensift.moments._device_moments import row_blocks
-from tensift.moments._missing import MISSING, hint_at_missing
+from tensift.moments._missing import MISSING, hint_at_missing, warn_of_groups
 from tensift.moments._moments import Moments
 from tensift.sources import SampleWeights, Source, in_memory, scaled_source, source_of
 
@@ -141,7 +141,17 @@ class TensorEstimator(BaseEstimator):
             samples = X.reshape(shape)
             if found.scales is not None and scaled:
                 samples = samples / found.scales
-        return samples if weights is None else _with_weight(samples, weights)
+        if weights is None:
+            return samples
+        samples = _with_weight(samples, weights)
+        if reset and allowed and not is_device_array(samples):
+            names = self._known_names()
+            warn_of_groups(samples, weights.used, names, self._mode_of_features())
+        return samples
+
+    def _mode_of_features(self) -> int | None:
+        """Return the mode along which features lie; None if they are elements."""
+        return None
 
     @contextmanager
     def _hint_at_missing(self, name: str = "X") -> Iterator[None]:
@@ -183,13 +193,17 @@ class TensorEstimator(BaseEstimator):
             return source  # the caller says that samples have another shape
         return scaled_source(source, found.scales, shape)
 
-    def _names_to_show(self) -> Names:
-        """Return what pictures and tables call the fitted modes: their names, if they have some."""
+    def _known_names(self) -> Names | None:
+        """Return the names of the fitted modes, also of columns of a frame; None without names."""
         shape = self.feature_shape_
         columns = vars(self).get("feature_names_in_")  # of a data frame
         if columns is not None and len(shape) == 1:
             return Names(shape, ("column",), {"column": columns})
-        return vars(self).get("names_") or Names(shape)
+        return vars(self).get("names_")
+
+    def _names_to_show(self) -> Names:
+        """Return what pictures and tables call the fitted modes: their names, if they have some."""
+        return self._known_names() or Names(self.feature_shape_)
 
     def _names_or_numbers(self) -> Names:
         """Return the names of the fitted modes; ``mode_0``, ``mode_1``, ... if they have none."""

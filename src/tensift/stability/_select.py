@@ -136,9 +136,11 @@ def stability_selection(
             f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "
             "to be useful"
         )
-    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+    groups = groups_of(X, groups)
+    weights = SampleWeights.of(sample_weight, groups)
     if weights is not None:
         weights.check_length(len(data))
+        groups = None if groups is None else np.asarray(groups)[weights.positive]
         data, weights = data[weights.positive], weights.used
         _check_units(data, weights)
     _check_number("n_resamples", n_resamples, 2)
@@ -165,7 +167,7 @@ def stability_selection(
             more["sample_weight"] = weights.values
             # A number of features that the fit chooses is judged on groups it was not chosen on.
             if weights.groups is not None and has_fit_parameter(method.estimator, "groups"):
-                more["groups"] = weights.groups
+                more["groups"] = groups
         drawn = Resampling(data, resampling, int(random_state), weights, weighs, names)
         fitted = drawn.fit(method.seeded(int(random_state)), data, **more)
     shape = _shape_of_features(fitted, data)
