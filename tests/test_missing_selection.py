@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tensift import Constraints, GeometrySelector, STPCASelector, TensorPCA
+from tensift.comparison import compare_selectors
 from tensift.decomposition import SelectFromDecomposition
 from tensift.moments import conditional_means
 from tensift.rivals import (
@@ -18,6 +19,7 @@ from tensift.rivals import (
     PivotedCholeskySelector,
     VarianceSelector,
 )
+from tensift.stability import stability_selection
 
 pytestmark = pytest.mark.filterwarnings("ignore:missing='allow'")
 
@@ -183,6 +185,47 @@ def test_messages_do_not_count_what_was_never_observed(given, message):
     selector = VarianceSelector(15, missing="allow", constraints=Constraints(**given))
     with pytest.raises(ValueError, match=message):
         selector.fit(rows)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_comparisons_are_those_of_data_without_what_was_never_observed(limited):
+    rows, seen = rows_with_land()
+    given = [{}, {}]
+    if limited:
+        costs, groups = np.random.default_rng(3).uniform(1, 3, 20), np.arange(20) % 3
+        costs[~seen] = np.nan
+        for place, part in enumerate((np.ones(20, bool), seen)):
+            own = {"costs": costs[part], "groups": groups[part], "include": [[6, 4][place]]}
+            given[place] = {"constraints": Constraints(**own, budget=9.0, at_least=1)}
+    few = {"n_features_to_select": 5, "n_resamples": 2, "n_seeds": 1}
+    names = ["geometry", "column subset"]
+    found = compare_selectors(rows, names, missing="allow", **few, **given[0])
+    wanted = compare_selectors(rows[:, seen], names, **few, **given[1])
+    assert (found.n_features, found.n_observed) == (20, 16)
+    methods = found.methods[:-1]  # random selections differ
+    for method in methods:
+        assert_array_equal(found.features[method], np.flatnonzero(seen)[wanted.features[method]])
+        assert found.stability[method] == wanted.stability[method]
+        assert found.costs.get(method) == wanted.costs.get(method)
+    assert_allclose(found.agreement[:-1, :-1], wanted.agreement[:-1, :-1])
+    with pytest.raises(ValueError, match="17 is more than the 16 features of X that were ever obs"):
+        compare_selectors(rows, names, 17, missing="allow")
+    with pytest.raises(ValueError, match="include has the feature 'x3', which was never observed"):
+        compare_selectors(rows, names, 5, missing="allow", constraints=Constraints(include=[3]))
+
+
+@every
+def test_counts_and_bounds_are_those_of_data_without_what_was_never_observed(selector):
+    rows, seen = rows_with_land()
+    auto = clone(selector).set_params(n_features_to_select="auto")
+    one, other = clone(auto).fit(rows), clone(auto).fit(rows[:, seen])
+    assert one.suggested_count_.reason == other.suggested_count_.reason
+    assert one.suggested_count_.n_features == other.suggested_count_.n_features == 16
+    found = stability_selection(selector, rows, n_resamples=4)
+    wanted = stability_selection(selector, rows[:, seen], n_resamples=4)
+    assert str(found) == str(wanted)
+    assert found.stability == wanted.stability
+    assert found.error_bound == wanted.error_bound
 
 
 def test_when_all_observed_features_are_kept():

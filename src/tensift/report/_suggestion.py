@@ -59,6 +59,8 @@ def suggestion_of(
         given = {"sample_weight": kept.weights, "groups": kept.groups}
         more: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
         found = suggest_count(kept.rows, feature_mode, limits, **more)
+        if selector is not None:
+            found = found.among(selector._n_observed(found.n_features))
     return _in_words(found)
 
 

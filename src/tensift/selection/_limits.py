@@ -126,6 +126,30 @@ class FeatureLimits:
             return self.excluded
         return np.union1d(self.excluded, np.flatnonzero(self.never))
 
+    def as_constraints(self) -> Constraints:
+        """Return constraints with the same limits for samples in which nothing is missing.
+
+        Features that were never observed are excluded, and features are given by their indices.
+        """
+        given, whole = self.constraints, self.unit_size > 1
+        units = [self.members(int(unit)).tolist() for unit in np.flatnonzero(whole)]
+        labelled = self.labelled
+        if labelled is not None and self.never is not None:
+            labelled = {label: own[~self.never[own]] for label, own in labelled.items()}
+        return type(given)(
+            include=None if given.include is None else self.included.tolist(),
+            exclude=self.banned.tolist(),
+            costs=None if given.costs is None else self.costs,
+            budget=given.budget,
+            min_distance=given.min_distance,
+            positions=self.positions if self.distance else None,
+            groups=labelled,
+            at_least=given.at_least,
+            at_most=given.at_most,
+            together=units or None,
+            names=given.names,
+        )
+
     @property
     def n_observed(self) -> int:
         """How many features were ever observed."""

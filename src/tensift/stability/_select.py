@@ -197,18 +197,26 @@ def stability_selection(
     supports = np.zeros((len(results), int(np.prod(shape))), dtype=bool)
     for mask, result in zip(supports, results, strict=True):
         mask[result["features"]] = True
+    seen = _observed(fitted, supports.shape[1])
     return StabilitySelection(
         estimator=fitted,
         supports=supports,
         feature_shape=shape,
         resampling=resampling,
         threshold=float(threshold),
-        stability=selection_stability(supports),
+        stability=selection_stability(supports[:, seen]),
         random_state=int(random_state),
         notes=(*_on_weights(method, weights, weighs), *_notes(results)),
         n_groups=None if weights is None or weights.groups is None else drawn.n_units,
         names=_names_of_features(fitted, names, shape),
+        n_features=None if seen.all() else int(np.count_nonzero(seen)),
     )
+
+
+def _observed(fitted: Any, total: int) -> NDArray[np.bool_]:
+    """Return a flat mask of the features that were ever observed."""
+    never = fitted._never_observed() if isinstance(fitted, TensorSelector) else None
+    return np.ones(total, dtype=bool) if never is None else ~never
 
 
 def _check_units(data: NDArray, weights: SampleWeights) -> None:
