@@ -66,6 +66,22 @@ def test_pictures_and_pages_of_selections():
         make_report(refused, data)
 
 
+def test_land_is_not_counted(here, capsys):
+    X = gappy()
+    selector = GeometrySelector(4, missing="allow").fit(X)
+    found = compare_selectors(X, ["geometry"], 4, missing="allow", n_resamples=2, n_seeds=1)
+    for page in (make_report(selector, X), make_report(None, X, comparison=found)):
+        assert '"selectable":24,' in page.replace(" ", "")
+    figure = SelectionDisplay(selector, X).plot(Figure()).figure_
+    assert figure.get_suptitle() == "4 of 24 features kept"
+    np.save("x.npy", X)
+    command = ["x.npy", "-k", "4", "--method", "geometry", "--missing", "allow"]
+    assert main(["select", *command, "--no-figure"]) == 0
+    assert "selected  4 of 24 elements" in capsys.readouterr().out
+    assert main(["report", *command]) == 0
+    assert "kept      4 of 24 features" in capsys.readouterr().out
+
+
 def test_stability_with_gaps():
     found = stability_selection(STPCASelector(4, missing="allow"), gappy(), n_resamples=4)
     assert not found.supports.reshape(-1, 5, 6)[:, 1].any()

@@ -74,7 +74,7 @@ class SelectorComparison:
     names : Names or None
         The names of the modes of a sample, if the data have some.
     n_observed : int or None
-        The number of features that were ever observed.
+        The number of features that were ever observed, if values were missing.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def summarise(
     return SelectorComparison(
         methods=tuple(o.name for o in outcomes),
         n_features=n_features,
-        n_observed=n_seen,
+        n_observed=None if never is None else n_seen,
         n_features_to_select=n_features_to_select,
         feature_shape=feature_shape,
         feature_mode=feature_mode,

@@ -43,6 +43,7 @@ class Content(TypedDict):
     title: str
     version: str
     geometry: dict[str, Any]
+    selectable: int
     samples: dict[str, Any]
     suggestion: Suggestion
     views: list[View]
@@ -87,6 +88,8 @@ def build_content(
     views[0]["name"] = views[0]["name"] or _own_name(selector)
     geometry = _geometry(names, mode, _first_feature(selector, comparison))
     used = sum(len(v["scores"]["values"]) + len(v["ranking"]["values"]) for v in views)
+    lacks = hasattr(selector, "missing_") or getattr(comparison, "n_observed", None) is not None
+    selectable = _n_selectable(selector, comparison)
     held = _held(selector, comparison)
     columns = _feature_columns(held)
     used += sum(len(cell) + 3 for column in columns for cell in column["cells"])
@@ -96,10 +99,9 @@ def build_content(
         title=title or dataset.name or "Selected features",
         version=__version__,
         geometry=geometry,
-        samples=encode_samples(
-            dataset, channel, trace, budget, missing=hasattr(selector, "missing_")
-        ),
-        suggestion=suggestion_of(selector, dataset, mode),
+        selectable=selectable,
+        samples=encode_samples(dataset, channel, trace, budget, missing=lacks),
+        suggestion=suggestion_of(selector, dataset, mode, selectable, missing=lacks),
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
         stability=None if stability is None else stability.reason.splitlines(),
@@ -259,6 +261,15 @@ def _columns(names: Names) -> list[dict[str, Any]]:
         cells = None if label is None else [str(cell) for cell in names.cells(mode)]
         found.append({"title": title, "label": label, "cells": cells})
     return found
+
+
+def _n_selectable(selector: TensorSelector | None, comparison: SelectorComparison | None) -> int:
+    """Return the number of features, without those that were never observed."""
+    if selector is not None:
+        return selector._n_observed(selector.order_.shape[0])
+    assert comparison is not None
+    seen = comparison.n_observed
+    return comparison.n_features if seen is None else seen
 
 
 def _held(
