@@ -215,7 +215,7 @@ def test_cells_without_a_value_are_nan(tmp_path, mark):
     rows = [
         ["a", "b", "c", "site"],
         ["1.5", "", "NA", "x"],
-        ["2", " 4 ", "n/a", ""],
+        ["2", " 4 ", "n/a", "NA"],
         ["nan", '""', "null", "y"],
         ["-3e2", "?", "None", "y"],
         ["", "7", "-", "x"],
@@ -226,7 +226,11 @@ def test_cells_without_a_value_are_nan(tmp_path, mark):
     expected = [[1.5, gap, gap], [2, 4, gap], [gap, gap, gap], [-300, gap, gap], [gap, 7, gap]]
     np.testing.assert_array_equal(found.data, expected)
     assert list(found.coords["column"]) == ["a", "b", "c"]
-    assert list(found.groups) == ["x", "", "y", "y", "x"]
+    assert list(found.groups) == ["x", "NA", "y", "y", "x"]
+    rows[2][3] = ""
+    (tmp_path / "t.csv").write_text("\n".join(mark.join(row) for row in rows))
+    with pytest.raises(ValueError, match="line 3 has nothing in column 'site', which is for gro"):
+        read_tensor(tmp_path / "t.csv", groups="site")
     (tmp_path / "numbers.csv").write_text("1,2\n3,\n,6\n")
     numbers = read_tensor(tmp_path / "numbers.csv").data
     np.testing.assert_array_equal(numbers, [[1, 2], [3, gap], [gap, 6]])

@@ -150,3 +150,21 @@ def test_what_does_not_go_together(here, capsys, options, message):
     np.save("gaps.npy", gappy())
     assert main(["select", "gaps.npy", "-k", "4", "--missing", "allow", *options]) != 0
     assert message in capsys.readouterr().err
+
+
+def test_land_needs_no_position_on_the_command_line(here, capsys):
+    X = gappy()
+    np.save("x.npy", X)
+    rows = [f"{i} {j},{j},{i}" for i in (0, 2, 3, 4) for j in range(6)]
+    (here / "places.csv").write_text("feature,x,y\n" + "\n".join(rows))
+    limits = ["--constraints", "places.csv", "--min-distance", "2.5"]
+    command = ["select", "x.npy", "-k", "4", "--method", "geometry", "--no-figure", *limits]
+    assert main([*command, "--missing", "allow"]) == 0
+    kept = np.load("x.npy-tensift/selected.npy")
+    places = np.column_stack(np.unravel_index(kept, (5, 6)))
+    distances = np.linalg.norm(places[:, None] - places, axis=-1)
+    assert distances[np.triu_indices(4, 1)].min() >= 2.5
+    capsys.readouterr()
+    (here / "places.csv").write_text("feature,x,y\n" + "\n".join(rows[:-1]))
+    assert main([*command, "--missing", "allow", "--overwrite"]) == 1
+    assert "positions has none for the feature 'x4_5', but min_dis" in capsys.readouterr().err

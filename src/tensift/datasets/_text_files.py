@@ -111,10 +111,7 @@ def read_table(
     labels = None
     if labelled is not None:
         labels = _as_numbers_if_possible(_load(layout, [labelled], str)[:, 0])
-    values = {
-        what: _as_numbers_if_possible(_load(layout, [column], str)[:, 0])
-        for what, column in aside.items()
-    }
+    values = {what: _full_column(layout, column, what) for what, column in aside.items()}
     data = _load(layout, kept, float)
     if not data.size:
         data = data.reshape(0, len(kept))
@@ -237,6 +234,18 @@ def _load(layout: _Layout, columns: list[int], dtype: type) -> np.ndarray:
                     return _loaded(layout, columns, dtype, _value)
         reason = problem or f"not a table of numbers ({str(error).splitlines()[0]})"
         raise ValueError(f"{layout.path}: {reason}") from error
+
+
+def _full_column(layout: _Layout, column: int, what: str) -> np.ndarray:
+    """Read a column in which no cell is empty."""
+    cells = _load(layout, [column], str)[:, 0]
+    if not np.char.str_len(np.char.strip(cells)).all():
+        line = next(number for number, row in layout.rows() if not row[column])
+        raise ValueError(
+            f"{layout.path}: line {line} has nothing in column {layout.title(column)}, which is "
+            f"for {what}; every sample needs a value there"
+        )
+    return _as_numbers_if_possible(cells)
 
 
 def _loaded(
