@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tensift import GeometrySelector, STPCASelector, compare_selectors, stability_selection
 from tensift.cli import main
 from tensift.datasets import TensorDataset
-from tensift.plotting import MissingDisplay, SelectionDisplay
+from tensift.plotting import MissingDisplay, ReconstructionDisplay, SelectionDisplay
 from tensift.report import make_report
 from tensift.rivals import VarianceSelector
 
@@ -80,6 +80,20 @@ def test_land_is_not_counted(here, capsys):
     assert "selected  4 of 24 elements" in capsys.readouterr().out
     assert main(["report", *command]) == 0
     assert "kept      4 of 24 features" in capsys.readouterr().out
+
+
+def test_reconstructions_of_samples_with_gaps():
+    X = gappy()
+    fitted = GeometrySelector(4, missing="allow").fit(X[:50])
+    display = ReconstructionDisplay.from_estimator(fitted, X[50:], figure=Figure())
+    new, found = X[50:54], fitted.reconstruct(fitted.transform(X[50:54]))
+    mean = fitted.reconstruct(np.full((1, 4), np.nan))
+    lost, energy = (np.nansum((new - one) ** 2, axis=(1, 2)) for one in (found, mean))
+    assert_allclose(display.errors_, lost / energy)
+    for row in display.axes_:
+        for ax in row:
+            assert np.isfinite(ax.images[0].get_clim()).all()
+            assert np.ma.masked_invalid(ax.images[0].get_array()).mask[1].all()
 
 
 def test_stability_with_gaps():

@@ -398,11 +398,50 @@ def test_decompositions_with_gaps_select_features():
         SelectFromDecomposition(TensorPCA(2), 4).fit(X)
 
 
-def test_errors_of_missing_values_are_not_known():
-    fitted = GeometrySelector(4, missing="allow").fit(with_gaps(factors()))
-    with pytest.raises(ValueError, match="of which no error is known"):
-        fitted.reconstruction_curve(with_gaps(factors(seed=4)))
-    assert len(fitted.reconstruction_curve(factors()).errors) == 3
+@pytest.mark.parametrize("mode", [None, 0])
+def test_errors_are_those_of_observed_values(mode):
+    X = factors(n=300)
+    known, new = with_gaps(X[:150]), with_gaps(X[150:])
+    known[:, 0, 1] = new[:, 0, 1] = np.nan  # land
+    new[:, 4, 3] = np.nan
+    fitted = GeometrySelector(3, feature_mode=mode, missing="allow").fit(known)
+    curve = fitted.reconstruction_curve(new, counts=[1, 3])
+    mean = fitted.reconstruct(np.full_like(fitted.transform(new), np.nan)[:1])[0]
+    seen = ~np.isnan(new)
+    spread = np.where(seen, new - mean, 0) ** 2
+    for place, count in enumerate([1, 3]):
+        fitted.set_params(n_features_to_select=count)
+        left = np.where(seen, new - fitted.reconstruct(fitted.transform(new)), 0) ** 2
+        assert curve.errors[place] == pytest.approx(left.sum() / spread.sum())
+        expected = np.where(seen.any(axis=0), left.sum(axis=0), np.nan) / seen.sum(axis=0).clip(1)
+        assert_allclose(curve.element_errors[place], expected, atol=1e-12)
+    chunks = fitted.reconstruction_curve(iter(np.array_split(new, 4)), counts=[1, 3])
+    assert_allclose(chunks.errors, curve.errors)
+    assert_allclose(chunks.element_errors, curve.element_errors)
+    assert np.isnan(curve.element_shares[:, 0, 1]).all()
+    with pytest.raises(ValueError, match="X has no value that is not NaN"):
+        fitted.reconstruction_curve(np.full_like(new, np.nan))
+    with pytest.raises(ValueError, match="missing='allow'"):
+        GeometrySelector(3).fit(X).reconstruction_curve(new)
+
+
+@pytest.mark.parametrize("scale", [None, "feature"])
+def test_nothing_is_said_of_what_was_never_observed(scale):
+    X = factors(n=200)
+    X[:, 1] = np.nan
+    new = X[100:]
+    fitted = GeometrySelector(4, missing="allow", scale=scale).fit(X[:100])
+    Z = fitted.transform(new)
+    dask = pytest.importorskip("dask.array").from_array(Z, chunks=(30, 4))
+    for given in (Z, dask):
+        found, deviation = fitted.reconstruct(given, return_std=True)
+        for one in (np.asarray(found), np.asarray(deviation)):
+            assert np.isnan(one[:, 1]).all()
+            assert np.isfinite(np.delete(one, 1, axis=1)).all()
+    seen = np.arange(20) // 4 != 1
+    without = GeometrySelector(4, scale=scale).fit(X[:100].reshape(100, -1)[:, seen])
+    expected = without.reconstruct(without.transform(new.reshape(100, -1)[:, seen]))
+    assert_allclose(fitted.reconstruct(Z).reshape(100, -1)[:, seen], expected)
 
 
 def test_estimators_that_do_not_know_gaps_say_who_does():
