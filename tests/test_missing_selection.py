@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tensift import Constraints, GeometrySelector, STPCASelector, TensorPCA
+from tensift import Constraints, GeometrySelector, SparseTensorPCA, STPCASelector, TensorPCA
 from tensift.comparison import compare_selectors
 from tensift.decomposition import SelectFromDecomposition
 from tensift.moments import conditional_means
@@ -423,6 +423,17 @@ def test_errors_are_those_of_observed_values(mode):
         fitted.reconstruction_curve(np.full_like(new, np.nan))
     with pytest.raises(ValueError, match="missing='allow'"):
         GeometrySelector(3).fit(X).reconstruction_curve(new)
+
+
+@pytest.mark.parametrize("basis", ["identity", "dct"])
+def test_decompositions_say_nothing_of_what_was_never_observed(basis):
+    X = factors(n=60)
+    X[:, 1] = np.nan
+    for make in (TensorPCA, SparseTensorPCA):
+        fitted = make(2, basis=basis, missing="allow").fit(X)
+        found = fitted.inverse_transform(fitted.transform(X))
+        assert np.isnan(found[:, 1]).all()
+        assert np.isfinite(np.delete(found, 1, axis=1)).all()
 
 
 @pytest.mark.parametrize("scale", [None, "feature"])
