@@ -160,8 +160,8 @@ def test_costs_alone_are_listed(here, capsys):
         (["--constraints", "x.npy"], "x.npy: constraints are read from .csv or .toml files"),
         (["--constraints", "b.toml", "--budget", "4"], "has budget = 3, but budget = 4.0 is given"),
         (["--constraints", "bad.csv"], "bad.csv: include has the name 'Zz', which no feature has"),
-        (["--include", "Cz", "--exclude", "Cz"], "constraints cannot be met: include, exclude"),
-        (["--include", "Cz", "--budget", "0.5"], "the included features cost 1, more than the"),
+        (["--include", "Cz", "--exclude", "Cz"], "constraints cannot be met: include and exclude"),
+        (["--include", "Cz,Fp1", "--budget", "1.5"], "the included features cost 2, more than the"),
     ],
 )
 def test_mistakes_are_one_line(here, capsys, options, message):

@@ -128,7 +128,6 @@ def test_other_columns_are_named_in_one_line(call, library):
         (pd.Categorical(["u", "v"] * 20), "text"),
         (pd.array(["1", "2"] * 20, dtype="string"), "text"),
         (pd.Series([1, "a"] * 20, dtype=object), "mixed values"),
-        (pd.Series([None] * 40, dtype=object), "no values"),
         (DAYS, "dates"),
         (DAYS.tz_localize("UTC"), "dates"),
         (pd.Series([datetime.date(2020, 1, 1)] * 40, dtype=object), "dates"),
@@ -142,6 +141,52 @@ def test_what_a_column_of_pandas_holds(column, what):
     frame = pd.DataFrame(VALUES, columns=NAMES).assign(extra=column)
     with pytest.raises(ValueError, match=rf": 'extra' \({what}\); leave"):
         GeometrySelector(2).fit(frame)
+
+
+@pytest.mark.parametrize("kind", ["NaN", "None", "NA", "null", "a column of None", "all null"])
+def test_cells_without_a_value_were_not_observed(kind):
+    rows = VALUES.copy()
+    gaps = np.zeros(rows.shape, bool)
+    gaps[3, 1] = gaps[7, 0] = True
+    if kind in ("a column of None", "all null"):
+        gaps[:, 1] = True
+    rows[gaps] = np.nan
+    if kind in ("null", "all null"):
+        named = zip(NAMES, rows.T.tolist(), strict=True)
+        columns = {name: [None if v != v else v for v in c] for name, c in named}
+        frame = polars.DataFrame(columns)
+    elif kind in ("None", "a column of None"):
+        frame = pd.DataFrame(rows, columns=NAMES).astype(object)
+        frame = frame.where(frame.notna(), None)
+    else:
+        frame = pd.DataFrame(rows, columns=NAMES)
+        frame = frame.astype("Float64") if kind == "NA" else frame
+    assert_array_equal(from_frame(frame).data, rows)
+    expected = GeometrySelector(2, missing="allow").fit(rows)
+    for samples in (frame, from_frame(frame)):
+        found = GeometrySelector(2, missing="allow").fit(samples)
+        assert_array_equal(found.order_, expected.order_)
+        assert_array_equal(found.scores_, expected.scores_)
+        with pytest.raises(ValueError, match="contains NaN; pass missing='allow' if"):
+            GeometrySelector(2).fit(samples)
+
+
+@LIBRARIES
+def test_rows_that_are_not_there_may_be_gaps(library):
+    usual = {"sample": "trial", "dims": ["channel", "time"], "value": "volt"}
+    columns = long_columns(VALUES[:12].reshape(5, 3, 4), np.arange(60))
+    whole = from_long_frame(library(columns), **usual)
+    kept = [row for row in range(60) if row not in (4, 31, 59)]
+    frame = library({name: [values[row] for row in kept] for name, values in columns.items()})
+    found = from_long_frame(frame, **usual, missing="allow")
+    assert found.dims == whole.dims
+    gaps = np.isnan(found.data)
+    assert gaps.sum() == 3
+    assert_array_equal(found.data[~gaps], whole.data[~gaps])
+    again = from_long_frame(library(columns), **usual, missing="allow")
+    assert_array_equal(again.data, whole.data)
+    with pytest.raises(ValueError, match="missing must be 'raise' or 'allow'; got 'drop'"):
+        from_long_frame(frame, **usual, missing="drop")
 
 
 def test_many_other_columns_are_counted():

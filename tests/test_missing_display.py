@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tensift import GeometrySelector, STPCASelector, compare_selectors, stability_selection
 from tensift.cli import main
 from tensift.datasets import TensorDataset
-from tensift.plotting import MissingDisplay, SelectionDisplay
+from tensift.plotting import MissingDisplay, ReconstructionDisplay, SelectionDisplay
 from tensift.report import make_report
 from tensift.rivals import VarianceSelector
 
@@ -64,6 +64,36 @@ def test_pictures_and_pages_of_selections():
     refused = STPCASelector(4).fit(np.nan_to_num(X))
     with pytest.raises(ValueError, match="finite"):
         make_report(refused, data)
+
+
+def test_land_is_not_counted(here, capsys):
+    X = gappy()
+    selector = GeometrySelector(4, missing="allow").fit(X)
+    found = compare_selectors(X, ["geometry"], 4, missing="allow", n_resamples=2, n_seeds=1)
+    for page in (make_report(selector, X), make_report(None, X, comparison=found)):
+        assert '"selectable":24,' in page.replace(" ", "")
+    figure = SelectionDisplay(selector, X).plot(Figure()).figure_
+    assert figure.get_suptitle() == "4 of 24 features kept"
+    np.save("x.npy", X)
+    command = ["x.npy", "-k", "4", "--method", "geometry", "--missing", "allow"]
+    assert main(["select", *command, "--no-figure"]) == 0
+    assert "selected  4 of 24 elements" in capsys.readouterr().out
+    assert main(["report", *command]) == 0
+    assert "kept      4 of 24 features" in capsys.readouterr().out
+
+
+def test_reconstructions_of_samples_with_gaps():
+    X = gappy()
+    fitted = GeometrySelector(4, missing="allow").fit(X[:50])
+    display = ReconstructionDisplay.from_estimator(fitted, X[50:], figure=Figure())
+    new, found = X[50:54], fitted.reconstruct(fitted.transform(X[50:54]))
+    mean = fitted.reconstruct(np.full((1, 4), np.nan))
+    lost, energy = (np.nansum((new - one) ** 2, axis=(1, 2)) for one in (found, mean))
+    assert_allclose(display.errors_, lost / energy)
+    for row in display.axes_:
+        for ax in row:
+            assert np.isfinite(ax.images[0].get_clim()).all()
+            assert np.ma.masked_invalid(ax.images[0].get_array()).mask[1].all()
 
 
 def test_stability_with_gaps():
@@ -134,3 +164,21 @@ def test_what_does_not_go_together(here, capsys, options, message):
     np.save("gaps.npy", gappy())
     assert main(["select", "gaps.npy", "-k", "4", "--missing", "allow", *options]) != 0
     assert message in capsys.readouterr().err
+
+
+def test_land_needs_no_position_on_the_command_line(here, capsys):
+    X = gappy()
+    np.save("x.npy", X)
+    rows = [f"{i} {j},{j},{i}" for i in (0, 2, 3, 4) for j in range(6)]
+    (here / "places.csv").write_text("feature,x,y\n" + "\n".join(rows))
+    limits = ["--constraints", "places.csv", "--min-distance", "2.5"]
+    command = ["select", "x.npy", "-k", "4", "--method", "geometry", "--no-figure", *limits]
+    assert main([*command, "--missing", "allow"]) == 0
+    kept = np.load("x.npy-tensift/selected.npy")
+    places = np.column_stack(np.unravel_index(kept, (5, 6)))
+    distances = np.linalg.norm(places[:, None] - places, axis=-1)
+    assert distances[np.triu_indices(4, 1)].min() >= 2.5
+    capsys.readouterr()
+    (here / "places.csv").write_text("feature,x,y\n" + "\n".join(rows[:-1]))
+    assert main([*command, "--missing", "allow", "--overwrite"]) == 1
+    assert "positions has none for the feature 'x4_5', but min_dis" in capsys.readouterr().err

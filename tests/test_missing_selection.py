@@ -9,7 +9,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tensift import Constraints, GeometrySelector, STPCASelector, TensorPCA
+from tensift import Constraints, GeometrySelector, SparseTensorPCA, STPCASelector, TensorPCA
+from tensift.comparison import compare_selectors
 from tensift.decomposition import SelectFromDecomposition
 from tensift.moments import conditional_means
 from tensift.rivals import (
@@ -18,6 +19,7 @@ from tensift.rivals import (
     PivotedCholeskySelector,
     VarianceSelector,
 )
+from tensift.stability import stability_selection
 
 pytestmark = pytest.mark.filterwarnings("ignore:missing='allow'")
 
@@ -125,6 +127,114 @@ def test_constraints_leave_out_what_was_never_observed(selector):
     wrong = clone(selector).set_params(constraints=Constraints(include=[(1, 2)]))
     with pytest.raises(ValueError, match="'x1_2', which was never observed"):
         wrong.fit(masked)
+
+
+def rows_with_land():
+    """Rows of 20 features, of which some were never observed, and which were."""
+    rows = factors().reshape(-1, 20)
+    seen = ~np.isin(np.arange(20), [2, 3, 9, 17])
+    rows[:, ~seen] = np.nan
+    return rows, seen
+
+
+@every
+def test_constraints_are_those_of_data_without_what_was_never_observed(selector):
+    rows, seen = rows_with_land()
+    rng = np.random.default_rng(3)
+    values = {
+        "costs": rng.uniform(1, 3, 20),
+        "positions": rng.uniform(0, 5, (20, 2)),
+        "groups": rng.choice(["a", "b", "c"], 20),
+    }
+    bounds = {"budget": 11.0, "min_distance": 0.8, "at_least": 1, "at_most": 3}
+    together = [[0, 2], [2, 5], [7, 8]]
+    expected = Constraints(
+        **{name: value[seen] for name, value in values.items()}, **bounds,
+        include=[int(seen[:6].sum())], exclude=[0], together=[[5, 6]],
+    )  # fmt: skip
+    for name in ("costs", "positions"):
+        values[name][~seen] = np.nan  # land has no price, and is nowhere
+    given = Constraints(**values, **bounds, include=[6], exclude=[0, 3], together=together)
+    fitted = clone(selector).set_params(constraints=given).fit(rows)
+    without = clone(selector).set_params(constraints=expected).fit(rows[:, seen])
+    assert_array_equal(fitted.get_support()[seen], without.get_support())
+    assert_array_equal(fitted.order_[:16], np.flatnonzero(seen)[without.order_])
+    assert_array_equal(fitted.extend(1), np.flatnonzero(seen)[without.extend(1)])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"exclude": [0, 2, 4]}, "14 of 16 features are not excluded"),
+        ({"groups": {"a": [0, 2, 3]}, "at_least": 2}, "'a' needs at least 2 features, but has 1"),
+        ({"min_distance": 25}, "at most 1 feature can be selected with it"),
+        ({"costs": [1.0] * 3 + [np.nan] * 2 + [1.0] * 15}, "nan for the feature 'x4'"),
+        ({"costs": {"x7": "dear"}}, "costs has 'dear' for the feature 'x7'; a cost must be a fin"),
+        ({"costs": {"x7": True}}, "costs has True for the feature 'x7'"),
+        ({"positions": [1.0] * 4 + [np.nan] * 16, "min_distance": 1}, "none for the feature 'x4' "
+         "and 13 others"),
+        ({"positions": 1j * np.ones(20)}, "positions must be real numbers"),
+        ({"positions": {0: 1j, 1: 2.0}}, "positions has 1j for the feature 'x0'"),
+        ({"positions": ["1"] * 20}, "positions must be real numbers"),
+        ({"include": [3]}, "include has the feature 'x3', which was never observed"),
+    ],
+    ids=lambda one: "" if isinstance(one, str) else "-".join(one),
+)  # fmt: skip
+def test_messages_do_not_count_what_was_never_observed(given, message):
+    rows, _ = rows_with_land()
+    selector = VarianceSelector(15, missing="allow", constraints=Constraints(**given))
+    with pytest.raises(ValueError, match=message):
+        selector.fit(rows)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_comparisons_are_those_of_data_without_what_was_never_observed(limited):
+    rows, seen = rows_with_land()
+    given = [{}, {}]
+    if limited:
+        costs, groups = np.random.default_rng(3).uniform(1, 3, 20), np.arange(20) % 3
+        costs[~seen] = np.nan
+        for place, part in enumerate((np.ones(20, bool), seen)):
+            own = {"costs": costs[part], "groups": groups[part], "include": [[6, 4][place]]}
+            given[place] = {"constraints": Constraints(**own, budget=9.0, at_least=1)}
+    few = {"n_features_to_select": 5, "n_resamples": 2, "n_seeds": 1}
+    names = ["geometry", "column subset"]
+    found = compare_selectors(rows, names, missing="allow", **few, **given[0])
+    wanted = compare_selectors(rows[:, seen], names, **few, **given[1])
+    assert (found.n_features, found.n_observed) == (20, 16)
+    methods = found.methods[:-1]  # random selections differ
+    for method in methods:
+        assert_array_equal(found.features[method], np.flatnonzero(seen)[wanted.features[method]])
+        assert found.stability[method] == wanted.stability[method]
+        assert found.costs.get(method) == wanted.costs.get(method)
+    assert_allclose(found.agreement[:-1, :-1], wanted.agreement[:-1, :-1])
+    with pytest.raises(ValueError, match="17 is more than the 16 features of X that were ever obs"):
+        compare_selectors(rows, names, 17, missing="allow")
+    with pytest.raises(ValueError, match="include has the feature 'x3', which was never observed"):
+        compare_selectors(rows, names, 5, missing="allow", constraints=Constraints(include=[3]))
+
+
+@every
+def test_counts_and_bounds_are_those_of_data_without_what_was_never_observed(selector):
+    rows, seen = rows_with_land()
+    auto = clone(selector).set_params(n_features_to_select="auto")
+    one, other = clone(auto).fit(rows), clone(auto).fit(rows[:, seen])
+    assert one.suggested_count_.reason == other.suggested_count_.reason
+    assert one.suggested_count_.n_features == other.suggested_count_.n_features == 16
+    found = stability_selection(selector, rows, n_resamples=4)
+    wanted = stability_selection(selector, rows[:, seen], n_resamples=4)
+    assert str(found) == str(wanted)
+    assert found.stability == wanted.stability
+    assert found.error_bound == wanted.error_bound
+
+
+def test_when_all_observed_features_are_kept():
+    rows, seen = rows_with_land()
+    fitted = VarianceSelector(16, missing="allow").fit(rows)
+    with pytest.raises(ValueError, match="k=1 is more than the 0 features that are not kept"):
+        fitted.extend(1)
+    with pytest.raises(ValueError, match="all features are kept"):
+        fitted.replace(int(np.flatnonzero(seen)[0]))
 
 
 @every
@@ -288,11 +398,61 @@ def test_decompositions_with_gaps_select_features():
         SelectFromDecomposition(TensorPCA(2), 4).fit(X)
 
 
-def test_errors_of_missing_values_are_not_known():
-    fitted = GeometrySelector(4, missing="allow").fit(with_gaps(factors()))
-    with pytest.raises(ValueError, match="of which no error is known"):
-        fitted.reconstruction_curve(with_gaps(factors(seed=4)))
-    assert len(fitted.reconstruction_curve(factors()).errors) == 3
+@pytest.mark.parametrize("mode", [None, 0])
+def test_errors_are_those_of_observed_values(mode):
+    X = factors(n=300)
+    known, new = with_gaps(X[:150]), with_gaps(X[150:])
+    known[:, 0, 1] = new[:, 0, 1] = np.nan  # land
+    new[:, 4, 3] = np.nan
+    fitted = GeometrySelector(3, feature_mode=mode, missing="allow").fit(known)
+    curve = fitted.reconstruction_curve(new, counts=[1, 3])
+    mean = fitted.reconstruct(np.full_like(fitted.transform(new), np.nan)[:1])[0]
+    seen = ~np.isnan(new)
+    spread = np.where(seen, new - mean, 0) ** 2
+    for place, count in enumerate([1, 3]):
+        fitted.set_params(n_features_to_select=count)
+        left = np.where(seen, new - fitted.reconstruct(fitted.transform(new)), 0) ** 2
+        assert curve.errors[place] == pytest.approx(left.sum() / spread.sum())
+        expected = np.where(seen.any(axis=0), left.sum(axis=0), np.nan) / seen.sum(axis=0).clip(1)
+        assert_allclose(curve.element_errors[place], expected, atol=1e-12)
+    chunks = fitted.reconstruction_curve(iter(np.array_split(new, 4)), counts=[1, 3])
+    assert_allclose(chunks.errors, curve.errors)
+    assert_allclose(chunks.element_errors, curve.element_errors)
+    assert np.isnan(curve.element_shares[:, 0, 1]).all()
+    with pytest.raises(ValueError, match="X has no value that is not NaN"):
+        fitted.reconstruction_curve(np.full_like(new, np.nan))
+    with pytest.raises(ValueError, match="missing='allow'"):
+        GeometrySelector(3).fit(X).reconstruction_curve(new)
+
+
+@pytest.mark.parametrize("basis", ["identity", "dct"])
+def test_decompositions_say_nothing_of_what_was_never_observed(basis):
+    X = factors(n=60)
+    X[:, 1] = np.nan
+    for make in (TensorPCA, SparseTensorPCA):
+        fitted = make(2, basis=basis, missing="allow").fit(X)
+        found = fitted.inverse_transform(fitted.transform(X))
+        assert np.isnan(found[:, 1]).all()
+        assert np.isfinite(np.delete(found, 1, axis=1)).all()
+
+
+@pytest.mark.parametrize("scale", [None, "feature"])
+def test_nothing_is_said_of_what_was_never_observed(scale):
+    X = factors(n=200)
+    X[:, 1] = np.nan
+    new = X[100:]
+    fitted = GeometrySelector(4, missing="allow", scale=scale).fit(X[:100])
+    Z = fitted.transform(new)
+    dask = pytest.importorskip("dask.array").from_array(Z, chunks=(30, 4))
+    for given in (Z, dask):
+        found, deviation = fitted.reconstruct(given, return_std=True)
+        for one in (np.asarray(found), np.asarray(deviation)):
+            assert np.isnan(one[:, 1]).all()
+            assert np.isfinite(np.delete(one, 1, axis=1)).all()
+    seen = np.arange(20) // 4 != 1
+    without = GeometrySelector(4, scale=scale).fit(X[:100].reshape(100, -1)[:, seen])
+    expected = without.reconstruct(without.transform(new.reshape(100, -1)[:, seen]))
+    assert_allclose(fitted.reconstruct(Z).reshape(100, -1)[:, seen], expected)
 
 
 def test_estimators_that_do_not_know_gaps_say_who_does():

@@ -1,6 +1,9 @@
 """Weights of samples of which some values are missing: a weight of 3 is like three copies."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -241,3 +244,54 @@ def test_dask_keeps_the_same_samples(weighted):
     found, wanted = (collect_moments(one, **given).subsample for one in (array, X))
     assert found.count == wanted.count
     np.testing.assert_array_equal(found.rows(), wanted.rows())
+
+
+def test_groups_without_any_value_of_a_feature_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6))
+    people = np.repeat(["anna", "bert", "carl", "dora"], 20)
+    X[np.isin(people, ["bert", "carl"]), 4] = np.nan
+    X[people == "anna", 1] = np.nan
+    X[60:70, 2] = np.nan
+    message = "no value of feature 1 in group anna; no value of feature 4 in groups bert, carl"
+    allow = {"missing": "allow"}
+    calls = [
+        lambda: GeometrySelector(2, **allow).fit(X, groups=people),
+        lambda: STPCASelector(2, **allow).fit(X, groups=people),
+        lambda: VarianceSelector(2, **allow).fit(X, groups=people),
+        lambda: TensorPCA(2, **allow).fit(X, groups=people),
+        lambda: select_by_group(VarianceSelector(2, **allow), X, people),
+        lambda: stability_selection(
+            VarianceSelector(2, **allow), X, groups=people, n_resamples=2
+        ),
+        lambda: compare_selectors(X, ["geometry"], 2, groups=people, n_resamples=2, **allow),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.warns(UserWarning, match=message):
+            call()
+
+
+def test_groups_of_named_and_mode_features():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["hot", "cold", "wet"])
+    frame.loc[:19, "cold"] = None
+    days = ["mon"] * 20 + ["tue"] * 20
+    with pytest.warns(UserWarning, match="no value of feature cold in group mon"):
+        GeometrySelector(2, missing="allow").fit(frame, groups=days)
+    X = rng.normal(size=(40, 3, 5))
+    X[:20, 1] = np.nan
+    X[:20, 2, :4] = np.nan
+    with pytest.warns(UserWarning, match="no value of feature 1 in group mon. Only"):
+        GeometrySelector(2, missing="allow", feature_mode=0).fit(X, groups=days)
+    X[20:, 1] = np.nan  # nobody has it
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GeometrySelector(2, missing="allow", feature_mode=0).fit(X, groups=days)
+    X[20:] = np.nan
+    with pytest.warns(UserWarning, match="no value at all in group tue"):
+        GeometrySelector(2, missing="allow", feature_mode=0).fit(X, groups=days)
+    everywhere = rng.normal(size=(40, 9))
+    for column in range(5):
+        everywhere[:20, column] = np.nan
+    with pytest.warns(UserWarning, match="feature 2 in group mon; 2 more features without a value"):
+        VarianceSelector(2, missing="allow").fit(everywhere, groups=days)

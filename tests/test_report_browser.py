@@ -522,6 +522,18 @@ def test_alternatives_can_be_looked_at(page):
 HARMFUL = ["=1+1", '"+x', "-3", "@a;=b", "c,d", "-e", "+4e2", "f"]
 
 
+def downloaded(page, folder):
+    """The table that the page saves."""
+    allow = {"behavior": "allow", "downloadPath": str(folder)}
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
+    page.click("download")
+    found = folder / "ranking.csv"
+    deadline = time.monotonic() + 10
+    while not found.exists() and time.monotonic() < deadline:
+        page.settle()
+    return found
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch, named):
     monkeypatch.chdir(tmp_path)
@@ -532,13 +544,7 @@ def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch
     assert main(["select", "x.npz", "-k", "9", "--report", "--no-figure", "--quiet"]) == 0
     folder = tmp_path / "x.npz-tensift"
     page = Page(driver, folder / "report.html")
-    allow = {"behavior": "allow", "downloadPath": str(tmp_path)}
-    driver.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
-    page.click("download")
-    found = tmp_path / "ranking.csv"
-    deadline = time.monotonic() + 10
-    while not found.exists() and time.monotonic() < deadline:
-        page.settle()
+    found = downloaded(page, tmp_path)
     one, other = (
         list(csv.DictReader(io.StringIO(file.read_text())))
         for file in (found, folder / "ranking.csv")
@@ -548,6 +554,26 @@ def test_download_is_the_table_of_the_command_line(driver, tmp_path, monkeypatch
     np.testing.assert_allclose(*scores, rtol=1e-6)
     assert any("'=1+1" in row.values() for row in one) == named
     assert ("column (mm)" in one[0]) == named
+
+
+def test_costs_and_groups_are_in_the_table_and_the_download(driver, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("x.npz", data=FIRST)
+    (tmp_path / "c.csv").write_text("feature,cost,group\n3,2.5,=top\n9,1e-7,\n12,,top\n")
+    options = ["--constraints", "c.csv", "--budget", "6", "--at-most", "1"]
+    command = ["select", "x.npz", "-k", "9", *options, "--report", "--no-figure", "--quiet"]
+    assert main(command) == 0
+    folder = tmp_path / "x.npz-tensift"
+    page = Page(driver, folder / "report.html")
+    titles = page.run(
+        "return [...document.querySelectorAll('#features-table thead th')].map(e => e.innerText)"
+    )
+    assert titles[-2:] == ["Cost", "Group"]
+    written = list(csv.reader(io.StringIO((folder / "ranking.csv").read_text())))
+    shown = list(csv.reader(io.StringIO(downloaded(page, tmp_path).read_text())))
+    assert written[0][-2:] == ["cost", "group"]
+    assert [row[-2:] for row in shown] == [row[-2:] for row in written]
+    assert {row[-1] for row in written[1:]} == {"", "top", "'=top"}
 
 
 def test_copies_table_and_code(page):

@@ -108,6 +108,21 @@ def test_a_report_of_a_comparison():
     assert content["constraints"] == ["Included x1_1.", "Cost 5 of 5."]
     assert {tuple(view["included"]) for view in content["views"]} == {(9,)}
     assert all(view["stops"][-1] == 5 for view in content["views"])
+    assert content["features"] == []
+
+
+def test_costs_and_groups_are_columns_of_the_table():
+    costs = np.linspace(0.5, 2, 64)
+    given = Constraints(costs=costs, budget=5, groups={"a": [0, 1], "b": [1, 9]}, at_most=1)
+    selector = VarianceSelector(6, constraints=given).fit(X)
+    found = compare_selectors(X, "variance", 6, constraints=given, n_resamples=2, n_seeds=1)
+    for page in (make_report(selector, DIGITS), make_report(None, DIGITS, comparison=found)):
+        cost, group = content_of(page)["features"]
+        assert (cost["title"], group["title"]) == ("cost", "group")
+        assert [float(cell) for cell in cost["cells"]] == costs.tolist()
+        assert group["cells"][:2] == ["a", "a; b"]
+        assert group["cells"][9] == "b"
+        assert set(group["cells"][10:]) == {""}
 
 
 def test_the_score_map_greys_and_marks(selector):

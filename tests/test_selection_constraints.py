@@ -1,6 +1,7 @@
 """Constraints on selections, against lists of all sets of features."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -74,8 +75,8 @@ class Problem:
             and not near
         )
 
-    def feasible_sets(self, count):
-        sizes = [count] if self.budget is None else range(1, count + 1)
+    def feasible_sets(self, count, *, at_most=False):
+        sizes = range(1, count + 1) if at_most or self.budget is not None else [count]
         return [
             frozenset(s)
             for k in sizes
@@ -282,3 +283,29 @@ def test_picks_are_those_of_the_definition(name, given, count):
     assert_array_equal(selector.get_support(indices=True), np.sort(expected))
     assert_array_equal(np.sort(selector.order_), np.arange(SIZE))
     assert frozenset(expected) in problem.feasible_sets(count)
+
+
+KINDS = ("include", "exclude", "budget", "min_distance", "at_least", "at_most", "together")
+
+
+def collide(given, kinds, count):
+    """Whether some constraints, without the others, leave no set."""
+    some = {name: one for name, one in given.items() if name not in KINDS or name in kinds}
+    return not Problem(SIZE, **some).feasible_sets(count, at_most="budget" in given)
+
+
+@settings(max_examples=300, deadline=None)
+@given(given=constraints(), count=st.integers(1, SIZE))
+def test_errors_name_a_smallest_set_of_constraints_that_collide(given, count):
+    try:
+        VarianceSelector(count, constraints=Constraints(**given)).fit(X)
+    except ValueError as error:
+        names = re.match(r"constraints cannot be met: (.*?) leaves? no set of", str(error))[1]
+    else:
+        return
+    named = re.split(", | and ", names)
+    present = [kind for kind in KINDS if kind in given]
+    assert set(named) <= set(present)
+    assert collide(given, named, count)
+    for size in range(1, len(named)):
+        assert not any(collide(given, s, count) for s in itertools.combinations(present, size))

@@ -132,13 +132,13 @@ def test_groups_costs_and_positions_are_given_in_many_ways():
 C = Constraints  # short, for tables
 
 COLLISIONS = [
-    (C(include=[3], exclude=[3]), 5, r"include, exclude together leave no set of 5 features; "
+    (C(include=[3], exclude=[3]), 5, r"include and exclude leave no set of 5 features; "
      r"feature 3 \('x0_3'\) is included and excluded"),
     (C(include=[3], exclude=[4], together=[[3, 4]]), 5, r"feature 3 .* is included and feature 4"
      r" .* is excluded, but they are kept or dropped as one"),
-    (C(include=[3, 4], min_distance=2), 5, r"include, min_distance together.*feature 3 \('x0_3'"
+    (C(include=[3, 4], min_distance=2), 5, r"include and min_distance leave.*feature 3 \('x0_3'"
      r"\) and feature 4 \('x0_4'\) are included, but 1 apart, nearer than min_distance=2"),
-    (C(include=[3, 4], budget=1.5), 5, r"include, budget together leave no set of at most 5.*"
+    (C(include=[3, 4], budget=1.5), 5, r"include and budget leave no set of at most 5.*"
      r"cost 2, more than the budget of 1.5"),
     (C(include=[1, 2, 3]), 2, r"include leaves no set of 2 features; 3 features are included"),
     (C(groups={"left": [0, 1, 2]}, at_least=4), 6, r"at_least leaves no set of 6 features; group"
@@ -147,18 +147,19 @@ COLLISIONS = [
      "allows at most 1"),
     (C(groups=PIXELS // 5, at_least=2), 6, r"at_least leaves no set of 6 features; groups need "
      r"at least 8 features together, but n_features_to_select allows 6"),
-    (C(groups={"left": [0, 1]}, at_most=1, include=[0, 1]), 5, r"include, at_most together leave"
+    (C(groups={"left": [0, 1]}, at_most=1, include=[0, 1]), 5, r"include and at_most leave"
      r" no set of 5 features; group 'left' allows at most 1, but 2 of its features are included"),
-    (C(groups={"left": [0, 1]}, at_least=1, exclude=[0, 1]), 5, "only 0 of them are not excl"),
+    (C(groups={"left": [0, 1]}, at_least=1, exclude=[0, 1]), 5, "exclude and at_least leave"
+     ".*at least 1 feature, but 0 of its 2 are not excluded"),
     (C(exclude=range(18)), 5, r"exclude leaves no set of 5 features; 2 of 20 features are not"),
     (C(min_distance=9), 5, r"min_distance leaves no set of 5 features; at most 1 feature"),
-    (C(min_distance=2, exclude=range(10)), 6, r"exclude, min_distance together leave no set of 6"
+    (C(min_distance=2, exclude=range(10)), 6, r"exclude and min_distance leave no set of 6"
      r" features; at most 3 features can be selected with them"),
     (C(groups=PIXELS // 5, at_most=1), 5, r"at_most leaves no set of 5 features"),
     (C(together=[[2 * j, 2 * j + 1] for j in range(10)]), 5, r"together leaves no set of 5 feat"),
     (C(budget=0.5), 5, r"budget leaves no set of at most 5 features"),
-    (C(groups=PIXELS // 5, at_least=1, costs=PIXELS // 5, budget=5), 9, r"budget, at_least "
-     "together leave no set of at most 9 features"),
+    (C(groups=PIXELS // 5, at_least=1, costs=PIXELS // 5, budget=5), 9, r"budget and "
+     "at_least leave no set of at most 9 features"),
 ]  # fmt: skip
 
 
@@ -189,15 +190,18 @@ def test_constraints_that_collide_are_named(given, count, message):
         (C(include=["a"], names=["a"] * 20), "20 features have"),
         (C(include=["a"], names=["a", "b"]), "names has 2 names"),
         (C(costs=[1, 2], budget=3), r"costs has shape \(2,\)"),
-        (C(costs=-np.ones(20), budget=3), "not negative"),
-        (C(costs={3: -1}, budget=3), "costs must be a finite number"),
+        (C(costs=-np.ones(20), budget=3), "costs has -1.0 for the feature 'x0_0'; a cost must be"),
+        (C(costs={3: -1}, budget=3), "costs has -1 for the feature 'x0_3'; a cost must be"),
         (C(costs=["a"] * 20, budget=3), "costs must be numbers"),
         (C(budget=-1), "budget must be a finite number, zero or more, got -1"),
         (C(budget="3"), "budget must be a finite"),
         (C(min_distance=np.nan), "min_distance must be a finite"),
         (C(min_distance=1, positions=[1, 2]), r"positions has shape \(2,\)"),
-        (C(min_distance=1, positions=np.full(20, np.inf)), "positions has NaN or infinity"),
-        (C(min_distance=1, positions=["a"] * 20), "positions must be numbers"),
+        (
+            C(min_distance=1, positions=np.full(20, np.inf)),
+            "positions has infinity for the feature 'x0_0'",
+        ),
+        (C(min_distance=1, positions=["a"] * 20), "positions must be real numbers"),
         (C(at_least=1), "at_least counts features of groups; give groups too"),
         (C(groups=[1, 2], at_most=1), r"groups has shape \(2,\)"),
         (C(groups=["left"] * 20, at_least={"lift": 1}), "group 'lift'.*did you mean left"),

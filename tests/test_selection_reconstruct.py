@@ -182,6 +182,23 @@ def test_intervals_of_90_percent_cover_90_percent(n, share, noise):
         assert better < 0.95 * noise**2  # neighbours take noise away
 
 
+@pytest.mark.parametrize("n", [40, 80, 300])
+@pytest.mark.parametrize("make", [GeometrySelector, ColumnSubsetSelector])
+def test_intervals_of_features_chosen_on_the_same_samples_cover_90_percent(make, n):
+    shares = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        factors = rng.normal(size=(5, 40))
+        X, new = (
+            rng.normal(size=(m, 5)) @ factors + rng.normal(size=(m, 40)) / 2 for m in (n, 300)
+        )
+        selector = make(6).fit(X)
+        found, deviation = selector.reconstruct(selector.transform(new), return_std=True)
+        inside = np.abs(found - new) <= 1.645 * deviation
+        shares.append(inside[:, ~selector.get_support()].mean())
+    assert 0.85 < np.mean(shares) < 0.95
+
+
 def test_more_noise_means_more_deviation_up_to_that_of_the_mean():
     rng = np.random.default_rng(4)
     X = gaussian(rng, 300, 20)

@@ -278,8 +278,8 @@ def _selected(
 
 def _write_figures(output: OutputFolder, found: SelectorComparison, dataset: TensorDataset) -> None:
     title = (
-        f"{dataset.name}: {found.n_features_to_select} of {found.n_features} features kept by "
-        f"{len(found.features)} methods"
+        f"{dataset.name}: {found.n_features_to_select} of {found.n_observed or found.n_features} "
+        f"features kept by {len(found.features)} methods"
     )
     display = ComparisonDisplay(found, title=title)
     write_figure(output, "comparison", _FIGURES, display.plot)
@@ -315,7 +315,8 @@ def _say(
         console.say(f"{word:<9} {described}")
     budget = found.constraints is not None and found.constraints.budget is not None
     most = "at most " if budget else ""
-    console.say(f"kept      {most}{found.n_features_to_select} of {found.n_features} features")
+    total = found.n_observed or found.n_features
+    console.say(f"kept      {most}{found.n_features_to_select} of {total} features")
     console.say()
     for line in _aligned(found.to_table()):
         console.say(line)

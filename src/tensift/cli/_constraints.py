@@ -83,13 +83,19 @@ def constraints_of(arguments: argparse.Namespace, dataset: TensorDataset) -> Con
         alone = read_constraints(path)
         own = None if alone.names is not None else own
         try:
-            read_constraints(path, names=own).look_up(names.shape)
+            _to_check(arguments, read_constraints(path, names=own)).look_up(names.shape)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         found = read_constraints(path, **given, names=own)
-    limits = found.look_up(names.shape)
+    limits = _to_check(arguments, found).look_up(names.shape)
     _refuse_ambiguous(limits)
     return found
+
+
+def _to_check(arguments: argparse.Namespace, found: Constraints) -> Constraints:
+    """What can be checked before the data are read: land, which needs no position, is not known."""
+    may_lack = getattr(arguments, "missing", None) == "allow"
+    return found.without("min_distance") if may_lack else found
 
 
 def _given(arguments: argparse.Namespace) -> tuple[Path | None, dict[str, Any]]:

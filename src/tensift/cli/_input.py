@@ -204,7 +204,8 @@ def describe_weighing(dataset: TensorDataset) -> dict[str, str]:
         names, counts = np.unique(dataset.groups, return_counts=True)
         shown = ", ".join(f"{g} ({n})" for g, n in zip(names[:8], counts[:8], strict=True))
         more = ", ..." if len(names) > 8 else ""
-        found["groups"] = f"{len(names)} groups of {counts.min()} to {counts.max()}: {shown}{more}"
+        sizes = f"{counts.min()} to {counts.max()}" if np.ptp(counts) else f"{counts[0]}"
+        found["groups"] = f"{len(names)} groups of {sizes}: {shown}{more}"
     return found
 
 

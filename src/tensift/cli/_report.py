@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     say_missing(console, selector)
     say_constraints(console, selector)
     kept = int(selector.get_support().sum())
-    console.say(f"kept      {kept} of {selector.scores_.size} features")
+    console.say(f"kept      {kept} of {selector._n_observed(selector.scores_.size)} features")
     console.say(f"first     {_first_in_words(selector, feature_names_of(arguments, dataset))}")
     say_stability(console, found)
     console.say(f"written   {path}, {format_bytes(len(page.encode()))}; open it in a browser")

@@ -174,7 +174,7 @@ def _save(stream: IO[bytes], array: np.ndarray) -> None:
 def _write_figure(
     output: OutputFolder, selector: TensorSelector, dataset: TensorDataset, format: str
 ) -> None:
-    kept, total = int(selector.get_support().sum()), selector.scores_.size
+    kept, total = int(selector.get_support().sum()), selector._n_observed(selector.scores_.size)
     display = SelectionDisplay(
         selector,
         dataset,
@@ -228,7 +228,8 @@ def _summarise(
     say_constraints(console, selector)
     kept = int(selector.get_support().sum())
     kind = "elements" if selector.feature_mode is None else names.name(0) + " indices"
-    console.say(f"selected  {kept} of {selector.scores_.size} {kind}; the first:")
+    total = selector._n_observed(selector.scores_.size)
+    console.say(f"selected  {kept} of {total} {kind}; the first:")
     for flat in selector.order_[: min(_TOP, kept)]:
         place = np.unravel_index(flat, selector.scores_.shape)
         described = names.describe([int(i) for i in place])

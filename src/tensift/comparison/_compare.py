@@ -22,10 +22,12 @@ from tensift.comparison._summary import summarise
 from tensift.comparison._tasks import Samples
 from tensift.labels import SampleDims, groups_of, unlabelled
 from tensift.metrics import check_samples, count_features, encode_labels
-from tensift.moments import MissingValues, conditional_means, is_missing
+from tensift.moments import MissingValues, conditional_means, is_missing, warn_of_groups
 from tensift.selection import (
     Constraints,
-    TensorSelector,
+    FeatureLimits,
+    FixedMerits,
+    choose,
     constraints_in_words,
     held_constraints,
 )
@@ -176,14 +178,26 @@ def compare_selectors(
     if missing == "allow" and is_missing(data).any():
         lacks = MissingValues.in_rows(data)
         lacks.check()
+        if weights is not None:
+            warn_of_groups(data, weights, labelled.names, mode)
         data = conditional_means(data, None if weights is None else weights.values)
     n_features = count_features(data.shape[1:], mode)
-    wanted = _check_count(n_features_to_select, n_features)
+    never = None if lacks is None else lacks.never_of(mode)
+    wanted = _check_count(n_features_to_select, n_features, never)
     if constraints is not None and not isinstance(constraints, Constraints):
         raise TypeError(f"constraints must be tensift.Constraints; got {constraints!r}")
     # Fail early: no selector accepts data, or constraints, that this one refuses.
     samples = Samples(data, mode, None, weights, labelled.names)
-    first = VarianceSelector(wanted, feature_mode=mode, constraints=constraints)
+    limits, shared = None, constraints
+    if constraints is not None:
+        plain = VarianceSelector(1, feature_mode=mode).fit(samples.named(data))
+        limits = constraints.look_up(*plain._shape_and_names(), never)
+        if never is not None and never.any():
+            choose(
+                lambda: FixedMerits(np.zeros(n_features)), limits, wanted
+            )  # or say what collides
+            shared = limits.as_constraints()
+    first = VarianceSelector(wanted, feature_mode=mode, constraints=shared)
     first.fit(samples.named(data), None, None if weights is None else weights.values)
     _check_numbers(
         n_resamples=(n_resamples, 2), n_seeds=(n_seeds, 1), n_repeats=(n_repeats, 1),
@@ -195,9 +209,7 @@ def compare_selectors(
     if n_clusters is not None:
         _check_numbers(n_clusters=(n_clusters, 1))
         settings["n_clusters"] = n_clusters
-    methods = resolve_methods(
-        selectors, wanted, mode, constraints, n_neighbors=n_neighbors, **settings
-    )
+    methods = resolve_methods(selectors, wanted, mode, shared, n_neighbors=n_neighbors, **settings)
 
     schedule = Schedule(samples, n_resamples, n_seeds, n_repeats, random_state, fit_limit)
     outcomes = schedule.run(
@@ -206,10 +218,11 @@ def compare_selectors(
     notes = [] if n_clusters is not None else _own_numbers_of_clusters(methods)
     if lacks is not None:
         notes.append(f"{lacks}; all methods see estimates in their place.")
-    notes += _on_constraints(constraints, first, methods) + _on_weights(weights, methods)
+    notes += _on_constraints(limits, shared, methods) + _on_weights(weights, methods)
     held = held_constraints(first)
-    costs = None if held is None else held.costs
-    found = summarise(outcomes, n_features, wanted, data.shape[1:], mode, notes, constraints, costs)
+    found = summarise(
+        outcomes, n_features, wanted, data.shape[1:], mode, notes, constraints, held, never
+    )
     return replace(found, names=labelled.names)
 
 
@@ -250,13 +263,16 @@ def _on_weights(weights: SampleWeights | None, methods: Iterable[Method]) -> lis
     return notes
 
 
-def _check_count(wanted: int | float, n_features: int) -> int:
+def _check_count(wanted: int | float, n_features: int, never: np.ndarray | None) -> int:
+    observed = ""
+    if never is not None and never.any():
+        n_features, observed = int(np.count_nonzero(~never)), " that were ever observed"
     """Return the number of features, given a number or a share."""
     if isinstance(wanted, Integral) and wanted >= 1:
         if wanted > n_features:
             raise ValueError(
-                f"n_features_to_select={wanted} is more than the {n_features} features of X; "
-                f"give a number from 1 to {n_features}, or a share such as 0.1"
+                f"n_features_to_select={wanted} is more than the {n_features} features of "
+                f"X{observed}; give a number from 1 to {n_features}, or a share such as 0.1"
             )
         return int(wanted)
     if isinstance(wanted, Real) and 0 < wanted < 1:
@@ -290,15 +306,14 @@ def _check_labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
 
 
 def _on_constraints(
-    constraints: Constraints | None, selector: TensorSelector, methods: Iterable[Method]
+    limits: FeatureLimits | None, shared: Constraints | None, methods: Iterable[Method]
 ) -> list[str]:
     """Return notes that say which constraints selections respect."""
     notes = []
-    if constraints is not None:
-        limits = constraints.look_up(*selector._shape_and_names())
+    if limits is not None:
         words = "; ".join(constraints_in_words(limits)) or "they restrict nothing"
         notes.append(f"Every method selects under these constraints: {words}.")
-    own = [m.name for m in methods if m.estimator.constraints not in (None, constraints)]
+    own = [m.name for m in methods if m.estimator.constraints not in (None, shared)]
     if own:
         notes.append(f"These methods have constraints of their own: {', '.join(own)}.")
     return notes

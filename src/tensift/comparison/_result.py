@@ -73,6 +73,8 @@ class SelectorComparison:
         column for it.
     names : Names or None
         The names of the modes of a sample, if the data have some.
+    n_observed : int or None
+        The number of features that were ever observed, if values were missing.
 
     Examples
     --------
@@ -106,6 +108,7 @@ class SelectorComparison:
     held: dict[str, HeldConstraints] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     names: Names | None = None
+    n_observed: int | None = None
 
     def mean(self, measure: str, method: str) -> float:
         """Return the mean of a measure over the runs that succeeded, NaN if none did."""

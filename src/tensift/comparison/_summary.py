@@ -26,9 +26,17 @@ def summarise(
     feature_mode: int | None,
     notes: Sequence[str],
     constraints: Constraints | None = None,
-    costs: np.ndarray | None = None,
+    shared: HeldConstraints | None = None,
+    never: np.ndarray | None = None,
 ) -> SelectorComparison:
-    """Compute means, standard deviations, stabilities and agreements."""
+    """Compute means, standard deviations, stabilities and agreements.
+
+    `shared` has the costs and groups of the constraints that were given for all methods. `never`
+    is a mask of the features that were never observed.
+    """
+    seen = np.ones(n_features, dtype=bool) if never is None else ~never
+    n_seen = int(np.count_nonzero(seen))
+    costs = None if shared is None else shared.costs
     fitted = [o for o in outcomes if all("error" not in fit for fit in o.fits)]
     runs: dict[str, dict[str, np.ndarray]] = {
         measure: {o.name: _values(o.halves, measure) for o in fitted} for measure in _OF_HALVES
@@ -50,6 +58,7 @@ def summarise(
     return SelectorComparison(
         methods=tuple(o.name for o in outcomes),
         n_features=n_features,
+        n_observed=None if never is None else n_seen,
         n_features_to_select=n_features_to_select,
         feature_shape=feature_shape,
         feature_mode=feature_mode,
@@ -59,26 +68,26 @@ def summarise(
         rules={o.name: o.fits[0]["rule"] for o in fitted},
         runs=runs,
         stds=stds,
-        stability={name: _stability(masks) for name, masks in halves.items()},
+        stability={name: _stability(masks[:, seen]) for name, masks in halves.items()},
         probabilities={
             name: masks.mean(axis=0).reshape(layout) for name, masks in halves.items() if len(masks)
         },
-        agreement=np.array([[_agreement(a, b, n_features) for b in outcomes] for a in outcomes]),
+        agreement=np.array([[_agreement(a, b, seen) for b in outcomes] for a in outcomes]),
         memory={o.name: o.memory["bytes"] for o in fitted if "bytes" in o.memory},
         failures={o.name: o.failure for o in outcomes if o.failure is not None},
         notes=tuple(notes),
         constraints=constraints,
-        held={o.name: _held(o.fits[0]["held"]) for o in fitted if "held" in o.fits[0]},
+        held={o.name: _held(o.fits[0]["held"], shared) for o in fitted if "held" in o.fits[0]},
         costs={} if costs is None else {o.name: _cost(o, costs) for o in fitted},
     )
 
 
-def _held(stored: dict) -> HeldConstraints:
+def _held(stored: dict, shared: HeldConstraints | None) -> HeldConstraints:
     return HeldConstraints(
         included=np.array(stored["included"], dtype=np.intp),
         excluded=np.array(stored["excluded"], dtype=np.intp),
-        costs=None,
-        groups=None,
+        costs=None if shared is None else shared.costs,
+        groups=None if shared is None else shared.groups,
         stops=tuple(stored["stops"]),
         words=tuple(stored["words"]),
     )
@@ -113,14 +122,21 @@ def _stability(masks: np.ndarray) -> StabilityEstimate:
     return selection_stability(masks)
 
 
-def _agreement(a: Outcome, b: Outcome, n_features: int) -> float:
-    """Return the mean over pairs of fits; for one method, over pairs of different seeds."""
+def _agreement(a: Outcome, b: Outcome, seen: np.ndarray) -> float:
+    """Return the mean over pairs of fits; for one method, over pairs of different seeds.
+
+    Only features that were ever observed (`seen`) count.
+    """
+    places = np.cumsum(seen) - 1
     if any("error" in fit for fit in (*a.fits, *b.fits)):
         return math.nan
+    kept, others = (
+        [places[[j for j in fit["features"] if seen[j]]] for fit in one.fits] for one in (a, b)
+    )
     values = [
-        selection_agreement(first["features"], second["features"], n_features)
-        for i, first in enumerate(a.fits)
-        for j, second in enumerate(b.fits)
+        selection_agreement(first, second, int(np.count_nonzero(seen)))
+        for i, first in enumerate(kept)
+        for j, second in enumerate(others)
         if a is not b or i != j or len(a.fits) == 1
     ]
     return float(np.mean(values))

@@ -108,6 +108,7 @@ def from_long_frame(
     value: Column | list[Column],
     labels: Column | None = None,
     name: str = "",
+    missing: str = "raise",
 ) -> TensorDataset:
     """Make a dataset from a long data frame, also called tidy: one row for every value.
 
@@ -128,6 +129,9 @@ def from_long_frame(
         A column of labels, which are the same in all rows of a sample.
     name : str, default=""
         A name for the dataset.
+    missing : {"raise", "allow"}, default="raise"
+        What it means if a sample has no row for a place. "raise": an error that names it. "allow":
+        the value was not observed; it is NaN.
 
     Returns
     -------
@@ -146,6 +150,8 @@ def from_long_frame(
     >>> dataset.dims, dataset.coords["time"]
     (('channel', 'time'), array([0. , 0.5]))
     """
+    if missing not in ("raise", "allow"):
+        raise ValueError(f"missing must be 'raise' or 'allow'; got {missing!r}")
     known = _names_of_columns(frame)
     modes = [_place(known, one, "dims") for one in _as_list(dims, "dims")]
     places = [_place(known, sample, "sample"), *modes]
@@ -167,6 +173,7 @@ def from_long_frame(
         _table(frame, valued) if several else _numbers(_column(frame, valued[0])),
         names_of_columns(frame)[valued] if several else None,
         "frame",
+        allow_gaps=missing == "allow",
     )
     labelled = None
     if labels is not None:

@@ -51,12 +51,15 @@ def tensor_of_values(
     values: NDArray[Any],
     names: NDArray[Any] | None,
     what: str,
+    *,
+    allow_gaps: bool | None = None,
 ) -> LongTable:
     """Put the values of rows where their keys say.
 
     ``keys`` are the titles and columns of the sample and of the modes. ``values`` are one column,
     or a table of several, which become the first mode, with ``names`` along it. ``what`` the rows
-    are is for errors.
+    are is for errors. With ``allow_gaps``, places without a row are NaN. None: the user cannot
+    say so.
     """
     titles = [title for title, _ in keys]
     several = values.ndim == 2
@@ -71,8 +74,13 @@ def tensor_of_values(
         counts = ", ".join(f"{n} of {title}" for title, n in zip(titles, shape, strict=True))
         raise ValueError(f"{what} has {len(values)} rows, too few for all of {counts}")
     flat = np.ravel_multi_index([codes for _, codes in places], shape)
-    check_each_once(flat, shape, titles, [known for known, _ in places], what)
-    data = np.empty_like(values)
+    known = [values_of_key for values_of_key, _ in places]
+    check_each_once(flat, shape, titles, known, what, allow_gaps=allow_gaps)
+    if len(flat) == math.prod(shape):
+        data = np.empty_like(values)
+    else:
+        kind = values.dtype if values.dtype.kind in "fc" else np.dtype(float)
+        data = np.full((math.prod(shape), *values.shape[1:]), np.nan, kind)
     data[flat] = values
     named = [name_and_unit(title) for title in titles[1:]]
     dims = tuple(name for name, _ in named)
@@ -112,18 +120,25 @@ def check_each_once(
     titles: list[str],
     values: list[NDArray[Any]],
     what: str,
+    *,
+    allow_gaps: bool | None = None,
 ) -> None:
-    """Raise an error unless each combination of values occurs exactly once."""
+    """Raise an error unless each combination of values occurs once.
+
+    With `allow_gaps` it may occur nowhere. None: the user cannot say so.
+    """
     found, counts = np.unique(flat, return_counts=True)
     repeated = found[counts > 1]
     n_missing = math.prod(shape) - len(found)
     if repeated.size:
         place, others, how_often = repeated[0], len(repeated) - 1, "more than once"
         advice = "average such values first, or add a mode that tells them apart"
-    elif n_missing:
+    elif n_missing and not allow_gaps:
         gaps = np.flatnonzero(found != np.arange(len(found)))
         place, others = gaps[0] if gaps.size else len(found), n_missing - 1
         how_often, advice = "nowhere", "add the value, or leave out that sample or place"
+        if allow_gaps is False:
+            advice += "; missing='allow' makes it NaN"
     else:
         return
     index = np.unravel_index(place, shape)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -96,7 +97,8 @@ def read_table(
     row are compared with the columns below. ``columns`` are the columns to read, ``drop`` those
     to leave out: names, or positions from 0. ``label_column`` is the column of labels; without
     it, a column with one of ``label_names`` is taken. ``beside`` are other columns to set aside,
-    by what they are, and ``long`` the columns that say where a line belongs.
+    by what they are, and ``long`` the columns that say where a line belongs. Empty cells, and "NA",
+    "null" and the like, are NaN.
     """
     layout = _layout_of(path, header)
     kept = list(range(len(layout.first)))
@@ -128,10 +130,7 @@ def read_table(
     labels = None
     if labelled is not None:
         labels = _as_numbers_if_possible(_load(layout, [labelled], str)[:, 0])
-    values = {
-        what: _as_numbers_if_possible(_load(layout, [column], str)[:, 0])
-        for what, column in aside.items()
-    }
+    values = {what: _full_column(layout, column, what) for what, column in aside.items()}
     data = _load(layout, kept, float, bool(placing))
     if not data.size:
         data = data.reshape(0, len(kept))
@@ -265,24 +264,14 @@ def _column(layout: _Layout, wanted: str | int, option: str) -> int:
 
 def _load(layout: _Layout, columns: list[int], dtype: type, is_long: bool = False) -> np.ndarray:
     try:
-        with warnings.catch_warnings():
-            # A header with no rows under it: reported as zero samples by the caller.
-            warnings.filterwarnings("ignore", message=".*input contained no data")
-            # A blank line, in a column of text.
-            warnings.filterwarnings("ignore", message="Input line .* contained no data")
-            return np.loadtxt(
-                layout.path,
-                dtype=dtype,
-                delimiter=layout.delimiter,
-                skiprows=layout.skip,
-                usecols=None if columns == list(range(len(layout.first))) else columns,
-                ndmin=2,
-                comments=None,
-                quotechar='"',
-                encoding="utf-8-sig",
-            )
+        return _loaded(layout, columns, dtype)
     except (ValueError, IndexError) as error:
-        problem = _what_is_wrong(layout, columns, is_long) if dtype is float else None
+        problem = None
+        if dtype is float:
+            problem = _what_is_wrong(layout, columns, is_long)
+            if problem is None:  # some cells are empty, which takes longer to read
+                with suppress(ValueError, IndexError):
+                    return _loaded(layout, columns, dtype, _value)
         reason = problem or f"not a table of numbers ({str(error).splitlines()[0]})"
         raise ValueError(f"{layout.path}: {reason}") from error
 
@@ -313,6 +302,48 @@ def keys_of_long_table(names: Sequence[str]) -> list[str]:
     return [given[key] for key in kept]
 
 
+def _full_column(layout: _Layout, column: int, what: str) -> np.ndarray:
+    """Read a column in which no cell is empty."""
+    cells = _load(layout, [column], str)[:, 0]
+    if not np.char.str_len(np.char.strip(cells)).all():
+        line = next(number for number, row in layout.rows() if not row[column])
+        raise ValueError(
+            f"{layout.path}: line {line} has nothing in column {layout.title(column)}, which is "
+            f"for {what}; every sample needs a value there"
+        )
+    return _as_numbers_if_possible(cells)
+
+
+def _loaded(
+    layout: _Layout,
+    columns: list[int],
+    dtype: type,
+    converter: Callable[[str], float] | None = None,
+) -> np.ndarray:
+    with warnings.catch_warnings():
+        # A header with no rows under it: reported as zero samples by the caller.
+        warnings.filterwarnings("ignore", message=".*input contained no data")
+        # A blank line, in a column of text.
+        warnings.filterwarnings("ignore", message="Input line .* contained no data")
+        return np.loadtxt(
+            layout.path,
+            dtype=dtype,
+            delimiter=layout.delimiter,
+            skiprows=layout.skip,
+            usecols=None if columns == list(range(len(layout.first))) else columns,
+            ndmin=2,
+            comments=None,
+            quotechar='"',
+            encoding="utf-8-sig",
+            converters=converter,
+        )
+
+
+def _value(cell: str) -> float:
+    """The number of a cell; NaN if the cell says that there is none."""
+    return math.nan if _is_missing(cell.strip()) else float(cell)
+
+
 def _refuse_ragged(layout: _Layout) -> None:
     for line, row in layout.rows():
         if len(row) != len(layout.first):
@@ -325,24 +356,25 @@ def _refuse_ragged(layout: _Layout) -> None:
 def _what_is_wrong(layout: _Layout, columns: list[int], is_long: bool) -> str | None:
     """Say which row or column keeps a table from being read, and what to do about it."""
     first_bad: dict[int, tuple[int, str]] = {}
-    n_bad = dict.fromkeys(columns, 0)
-    n_rows = 0
+    n_bad, n_known = dict.fromkeys(columns, 0), dict.fromkeys(columns, 0)
     _refuse_ragged(layout)
     for line, row in layout.rows():
-        n_rows += 1
         for column in columns:
+            if _is_missing(row[column]):
+                continue
+            n_known[column] += 1
             if not _is_number(row[column]):
                 first_bad.setdefault(column, (line, row[column]))
-                n_bad[column] += not _is_missing(row[column])
+                n_bad[column] += 1
     if not first_bad:
         return None
-    of_text = [column for column in columns if 2 * n_bad[column] > n_rows]
+    of_text = [column for column in columns if 2 * n_bad[column] > n_known[column]]
     if not of_text:
         column, (line, cell) = min(first_bad.items(), key=lambda item: item[1][0])
-        what = f"{cell!r} is not a number" if cell else "the cell is empty"
         return (
-            f"not a table of numbers: line {line}, column {layout.title(column)}: {what}; mend "
-            f"the file, or leave the column out with drop= (--drop)"
+            f"not a table of numbers: line {line}, column {layout.title(column)}: {cell!r} is not "
+            "a number; mend the file, leave the cell empty if there is no value, or leave the "
+            "column out with drop= (--drop)"
         )
     titles = [layout.title(column) for column in of_text]
     shown = ", ".join(titles[:6]) + (", ..." if len(titles) > 6 else "")

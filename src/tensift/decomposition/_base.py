@@ -128,6 +128,7 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         Returns
         -------
         ndarray of shape (n, d_1, ..., d_m), or (n, d) if fitted on rows
+            NaN for elements that were never observed.
         """
         self._check_solved()
         found = unlabelled(X)
@@ -149,6 +150,9 @@ class TensorDecomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ori
         if np.iscomplexobj(coordinates) and self._moments.orientation.stays_real:
             raise ValueError("X is complex, but transform returns real coordinates; pass real ones")
         samples = self._coordinates.decode(coordinates * self._coordinate_scale()) + self.mean_
+        missing = vars(self).get("missing_")
+        if missing is not None and missing.n_never:
+            samples[:, missing.never] = np.nan
         scales = None if self.names_ is None else self.names_.scales
         return self._in_fitted_shape(samples if scales is None else samples * scales)
 

@@ -71,7 +71,7 @@ def names_of_frame(frame: Any) -> Names | None:
 
 
 def columns_without_numbers(frame: Any) -> dict[int, str]:
-    """Return the positions of the columns that hold no numbers, and what they hold.
+    """Return the positions of the columns that hold other values than numbers, and what they hold.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _of_polars(dtype: Any) -> str:
     name = str(dtype)
     if dtype.is_numeric() or name == "Boolean":
         return ""
-    words = {"Duration": "durations", "Time": "times", "Null": "no values", "String": "text"}
+    words = {"Duration": "durations", "Time": "times", "String": "text", "Null": ""}
     words |= {"Date": "dates", "Datetime": "dates", "Categorical": "text", "Enum": "text"}
     return words.get(name.split("(")[0], name)
 
@@ -153,8 +153,6 @@ def _of_objects(column: Any) -> str:
     from pandas.api.types import infer_dtype
 
     found = infer_dtype(column, skipna=True)
-    if found in _OBJECTS_OF_NUMBERS or found == "complex":
+    if found in _OBJECTS_OF_NUMBERS or found in ("complex", "empty"):
         return ""
-    if found == "empty":
-        return "no values"
     return _OBJECTS.get(found, "mixed values" if found.startswith("mixed") else found)

@@ -10,7 +10,7 @@ from tensift.moments._device_moments import DeviceMoments
 from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._in_passes import GRAM_COPIES, MomentsInPasses, not_kept_message
 from tensift.moments._lazy import lazy_source
-from tensift.moments._missing import MissingValues, is_missing
+from tensift.moments._missing import MissingValues, is_missing, warn_of_groups
 from tensift.moments._moments import Moments
 from tensift.moments._observed_moments import ObservedMoments
 from tensift.moments._orientation import Orientation, divided, same_specification
@@ -65,4 +65,5 @@ __all__ = [
     "usable_gram",
     "usable_scale",
     "variances",
+    "warn_of_groups",
 ]

@@ -10,8 +10,16 @@ from numpy.typing import NDArray
 
 from tensift._utils.warnings import warn_user
 from tensift.labels import Names
+from tensift.sources import SampleWeights
 
-__all__ = ["MISSING", "MissingValues", "hint_at_missing", "is_missing", "refuse_mixed"]
+__all__ = [
+    "MISSING",
+    "MissingValues",
+    "hint_at_missing",
+    "is_missing",
+    "refuse_mixed",
+    "warn_of_groups",
+]
 
 MISSING = ("raise", "allow")  # values of the parameter `missing`
 
@@ -139,6 +147,76 @@ class MissingValues:
         if names is None:
             return f"feature {at[0] if len(at) == 1 else at}"
         return f"feature {names.of_features(None)[np.ravel_multi_index(at, self.observed.shape)]}"
+
+
+def warn_of_groups(
+    rows: NDArray, weights: SampleWeights, names: Names | None, mode: int | None
+) -> None:
+    """Warn of groups of samples that have no value of a feature that others have.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d_1, ..., d_m)
+        Samples.
+    weights : SampleWeights
+        With the groups.
+    names : Names or None
+        Those of the modes.
+    mode : int or None
+        What a feature is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pytest
+    >>> from tensift.moments import warn_of_groups
+    >>> from tensift.sources import SampleWeights
+    >>> rows = np.array([[1, 2], [2, 1], [3, np.nan], [1, np.nan]])
+    >>> subjects = SampleWeights.of(None, ["anna", "anna", "bert", "bert"])
+    >>> with pytest.warns(UserWarning, match="no value of feature 1 in group bert"):
+    ...     warn_of_groups(rows, subjects, None, None)
+    """
+    gaps = is_missing(rows)
+    if weights.groups is None or weights.labels is None or not gaps.any():
+        return
+    others = tuple(axis for axis in range(1, gaps.ndim) if axis != (mode or 0) + 1)
+    gaps = (gaps if mode is None else gaps.all(axis=others)).reshape(len(gaps), -1)
+    present = np.unique(weights.groups)
+    lacks = np.array([gaps[weights.groups == group].all(axis=0) for group in present])
+    empty = lacks.all(axis=1)
+    lacks = lacks[~empty]
+    remarks = []
+    if empty.any():
+        groups = [weights.labels[group] for group in present[empty].tolist()]
+        remarks.append(f"no value at all in {_groups_in_words(groups)}")
+    found = np.flatnonzero(lacks.any(axis=0) & ~lacks.all(axis=0))
+    for feature in found[:_NAMED]:
+        groups = [weights.labels[g] for g in present[~empty][lacks[:, feature]].tolist()]
+        name = _feature_name(int(feature), rows.shape[1:], names, mode)
+        remarks.append(f"no value of {name} in {_groups_in_words(groups)}")
+    if len(found) > _NAMED:
+        remarks.append(f"{len(found) - _NAMED} more features without a value in some group")
+    if remarks:
+        warn_user(
+            f"missing='allow': {'; '.join(remarks)}. Only other groups say what is there. Exclude "
+            "such features, or leave out such groups"
+        )
+
+
+def _groups_in_words(labels: list[str]) -> str:
+    shown = ", ".join(labels[:_NAMED])
+    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
+    return f"group{'s' if len(labels) > 1 else ''} {shown}{more}"
+
+
+def _feature_name(
+    feature: int, shape: tuple[int, ...], names: Names | None, mode: int | None
+) -> str:
+    if names is not None:
+        return f"feature {names.of_features(mode)[feature]}"
+    if mode is not None or len(shape) == 1:
+        return f"feature {feature}"
+    return f"feature {tuple(int(i) for i in np.unravel_index(feature, shape))}"
 
 
 def is_missing(values: NDArray) -> NDArray[np.bool_]:

@@ -179,7 +179,7 @@ class OrientedEstimator(ResultsOfMoments, SampleOrienter):
         missing = self._moments.missing
         if missing is not None:
             missing.check()
-            missing.warn(self.names_)
+            missing.warn(vars(self).get("names_"))
             self.missing_ = missing
         with blas_threads_for(self._moments.orientation.n_slices):
             self._solve(samples)

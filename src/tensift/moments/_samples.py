@@ -36,7 +36,7 @@ from tensift.labels import (
     unlabelled,
 )
 from tensift.moments._device_moments import row_blocks
-from tensift.moments._missing import MISSING, hint_at_missing
+from tensift.moments._missing import MISSING, hint_at_missing, warn_of_groups
 from tensift.moments._moments import Moments
 from tensift.sources import SampleWeights, Source, in_memory, scaled_source, source_of
 
@@ -141,7 +141,17 @@ class TensorEstimator(BaseEstimator):
             samples = X.reshape(shape)
             if found.scales is not None and scaled:
                 samples = samples / found.scales
-        return samples if weights is None else _with_weight(samples, weights)
+        if weights is None:
+            return samples
+        samples = _with_weight(samples, weights)
+        if reset and allowed and not is_device_array(samples):
+            names = vars(self).get("names_")
+            warn_of_groups(samples, weights.used, names, self._mode_of_features())
+        return samples
+
+    def _mode_of_features(self) -> int | None:
+        """Return the mode along which features lie; None if they are elements."""
+        return None
 
     @contextmanager
     def _hint_at_missing(self, name: str = "X") -> Iterator[None]:

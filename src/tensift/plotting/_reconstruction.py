@@ -271,12 +271,13 @@ class ReconstructionDisplay:
     def _draw_rows(self, montage: Montage) -> Any:
         samples, restored = _real(self.samples), _real(self.reconstructions)
         differences = _real(self.samples - self.reconstructions)
-        low = float(min(samples.min(), restored.min()))
-        high = float(max(samples.max(), restored.max()))
+        both = np.concatenate([samples, restored])
+        low, high = float(np.nanmin(both)), float(np.nanmax(both))  # NaN was not observed
         high = high if high > low else low + 1.0
-        largest = float(np.abs(differences).max())
+        largest = float(np.abs(differences).max(initial=0, where=~np.isnan(differences)))
         if self.deviations is not None:
-            largest = max(largest, float(self.deviations.max()))
+            known = ~np.isnan(self.deviations)
+            largest = max(largest, float(self.deviations.max(initial=0, where=known)))
         largest = largest or 1.0
         drawn = None
         for row, axes in enumerate(self.axes_):
@@ -326,10 +327,10 @@ def _real(values: NDArray) -> NDArray:
 
 
 def _errors(samples: NDArray, restored: NDArray, mean: NDArray) -> NDArray[np.float64]:
-    """The lost share of each sample's energy about the mean."""
+    """The lost share of each sample's energy about the mean, of the values that were observed."""
     modes = tuple(range(1, samples.ndim))
-    lost = np.sum(np.abs(samples - restored) ** 2, axis=modes)
-    energy = np.sum(np.abs(samples - mean) ** 2, axis=modes)
+    lost = np.nansum(np.abs(samples - restored) ** 2, axis=modes)
+    energy = np.nansum(np.abs(samples - mean) ** 2, axis=modes)
     # A sample equal to the mean has no energy, so any error is infinitely large.
     beyond = np.where(lost > 0, np.inf, 0.0)
     return np.divide(lost, energy, out=beyond, where=energy > 0)

@@ -135,7 +135,8 @@ class SelectionDisplay:
         for place, (title, draw) in zip(places, parts.items(), strict=True):
             place.suptitle(title, x=_MARGIN / _inches_wide(place), ha="left", **_PART_TITLE)
             self.displays_.append(draw(place.subplots()))
-        kept, total = int(fitted.support.sum()), fitted.support.size
+        kept = int(fitted.support.sum())
+        total = self.estimator._n_observed(fitted.support.size)
         figure.suptitle(
             f"{kept} of {total} features kept" if self.title is None else plain(self.title),
             x=_MARGIN / _inches_wide(figure),

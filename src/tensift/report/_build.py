@@ -19,7 +19,7 @@ from tensift.report._encoding import encode_samples
 from tensift.report._missed import Missed, missed_of
 from tensift.report._suggestion import Suggestion, measures_of, rows_looked_at, suggestion_of
 from tensift.report._views import View, view_of_method, view_of_selector, view_of_stability
-from tensift.selection import TensorSelector, held_constraints
+from tensift.selection import HeldConstraints, TensorSelector, held_constraints
 from tensift.sources import in_memory
 from tensift.stability import StabilitySelection
 
@@ -30,12 +30,21 @@ _TARGET_BYTES = 720_000
 _BYTES_OF_TEMPLATE = 90_000
 
 
+class FeatureColumn(TypedDict):
+    """A value for every feature, as text: what it costs, or the groups that it is in."""
+
+    title: str
+    number: bool
+    cells: list[str]
+
+
 class Content(TypedDict):
     """The content of the page."""
 
     title: str
     version: str
     geometry: dict[str, Any]
+    selectable: int
     samples: dict[str, Any]
     suggestion: Suggestion
     views: list[View]
@@ -43,6 +52,7 @@ class Content(TypedDict):
     stability: list[str] | None
     missed: Missed | None
     constraints: list[str]
+    features: list[FeatureColumn]
     facts: list[list[str]]
 
 
@@ -79,28 +89,33 @@ def build_content(
         raise ValueError("no method of comparison succeeded, so there is nothing to show")
     views[0]["name"] = views[0]["name"] or _own_name(selector)
     geometry = _geometry(names, mode, _first_feature(selector, comparison))
+    lacks = hasattr(selector, "missing_") or getattr(comparison, "n_observed", None) is not None
     missed = None
     if selector is not None:
         fitted = int(selector.get_support().sum())
-        looked_at = rows_looked_at(selector, dataset)
+        looked_at = rows_looked_at(selector, dataset, missing=lacks)
         missed = missed_of(looked_at, selector.order_, fitted, mode, selector._deviations)
     used = sum(len(v["scores"]["values"]) + len(v["ranking"]["values"]) for v in views)
     used += 0 if missed is None else 2 * len(missed["predicted"])
+    selectable = _n_selectable(selector, comparison)
+    held = _held(selector, comparison)
+    columns = _feature_columns(held)
+    used += sum(len(cell) + 3 for column in columns for cell in column["cells"])
     channel, trace = geometry["mode"], geometry["trace"]
     budget = _TARGET_BYTES - _BYTES_OF_TEMPLATE - used
     return Content(
         title=title or dataset.name or "Selected features",
         version=__version__,
         geometry=geometry,
-        samples=encode_samples(
-            dataset, channel, trace, budget, missing=hasattr(selector, "missing_")
-        ),
-        suggestion=suggestion_of(selector, dataset, mode),
+        selectable=selectable,
+        samples=encode_samples(dataset, channel, trace, budget, missing=lacks),
+        suggestion=suggestion_of(selector, dataset, mode, selectable, missing=lacks),
         views=views,
         comparison=None if comparison is None else _comparison(comparison),
         stability=None if stability is None else stability.reason.splitlines(),
         missed=missed,
-        constraints=_constraints(selector, comparison),
+        constraints=_constraints(held),
+        features=columns,
         facts=[
             [str(key), str(value)]
             for key, value in (measures_of(selector, dataset, mode) | dict(source.facts)).items()
@@ -257,13 +272,38 @@ def _columns(names: Names) -> list[dict[str, Any]]:
     return found
 
 
-def _constraints(
+def _n_selectable(selector: TensorSelector | None, comparison: SelectorComparison | None) -> int:
+    """Return the number of features, without those that were never observed."""
+    if selector is not None:
+        return selector._n_observed(selector.order_.shape[0])
+    assert comparison is not None
+    seen = comparison.n_observed
+    return comparison.n_features if seen is None else seen
+
+
+def _held(
     selector: TensorSelector | None, comparison: SelectorComparison | None
-) -> list[str]:
-    """Return which constraints held, one sentence for each; none without constraints."""
+) -> HeldConstraints | None:
+    """Return what constraints did to the selection, or else to the first of the comparison."""
     held = None if selector is None else held_constraints(selector)
     if held is None and comparison is not None:
         held = next(iter(comparison.held.values()), None)
+    return held
+
+
+def _feature_columns(held: HeldConstraints | None) -> list[FeatureColumn]:
+    """Return what constraints say about single features: further columns of ``ranking.csv``."""
+    columns = []
+    if held is not None and held.costs is not None:
+        costs = [repr(cost) for cost in held.costs.tolist()]
+        columns.append(FeatureColumn(title="cost", number=True, cells=costs))
+    if held is not None and held.groups is not None:
+        columns.append(FeatureColumn(title="group", number=False, cells=held.groups))
+    return columns
+
+
+def _constraints(held: HeldConstraints | None) -> list[str]:
+    """Return which constraints held, one sentence for each; none without constraints."""
     words = () if held is None else held.words
     return [f"{text[0].upper()}{text[1:]}." for text in words]
 

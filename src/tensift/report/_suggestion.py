@@ -35,12 +35,20 @@ class Suggestion(TypedDict):
 
 
 def suggestion_of(
-    selector: TensorSelector | None, dataset: TensorDataset, feature_mode: int | None
+    selector: TensorSelector | None,
+    dataset: TensorDataset,
+    feature_mode: int | None,
+    n_features: int,
+    *,
+    missing: bool,
 ) -> Suggestion:
-    """Return the number that the selector has chosen itself, or compute it from samples."""
+    """Return the number that the selector has chosen itself, or compute it from samples.
+
+    `n_features` have been observed, and with `missing` samples may have gaps.
+    """
     found = getattr(selector, "suggested_count_", None)
     if found is None:
-        kept = rows_looked_at(selector, dataset)
+        kept = rows_looked_at(selector, dataset, missing=missing)
         if len(kept) < _FEWEST_SAMPLES:
             reason = (
                 f"No number is suggested: the report has {len(kept)} samples, and fewer than "
@@ -59,6 +67,7 @@ def suggestion_of(
         given = {"sample_weight": kept.weights, "groups": kept.groups}
         more: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
         found = suggest_count(kept.rows, feature_mode, limits, **more)
+        found = found.among(n_features)
     return _in_words(found)
 
 
@@ -69,7 +78,7 @@ def measures_of(
     if selector is None:
         return {}
     kept, total = selector.get_support(indices=True), selector.order_.shape[0]
-    looked_at = rows_looked_at(selector, dataset)
+    looked_at = rows_looked_at(selector, dataset, missing=hasattr(selector, "missing_"))
     rows = looked_at.rows
     if len(rows) < _FEWEST_SAMPLES or len(kept) == total or np.ptp(rows, axis=0).max() == 0:
         return {}
@@ -81,7 +90,9 @@ def measures_of(
     }
 
 
-def rows_looked_at(selector: TensorSelector | None, dataset: TensorDataset) -> KeptSamples:
+def rows_looked_at(
+    selector: TensorSelector | None, dataset: TensorDataset, *, missing: bool
+) -> KeptSamples:
     """Return the samples that the selector looked at, if it has kept them, or some of the data."""
     held = getattr(getattr(selector, "_moments", None), "subsample", None)
     weights = SampleWeights.of(dataset.weights, dataset.groups, fewest=0)
@@ -91,7 +102,7 @@ def rows_looked_at(selector: TensorSelector | None, dataset: TensorDataset) -> K
         kept = kept_samples(dataset.data)
     else:
         kept = kept_samples(dataset.data[weights.positive], weights.used)
-    if getattr(selector, "missing_", None) is not None:
+    if missing:
         kept = without_gaps(kept)
     if not np.isfinite(kept.rows).all():
         raise ValueError("data must be finite; found NaN or infinity")

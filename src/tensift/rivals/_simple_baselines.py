@@ -118,7 +118,7 @@ class AllFeatures(ElementSelector):
                 f"have {', '.join(others)}; use another selector"
             )
         ranks = np.argsort(self.order_)
-        free = limits.size - limits.excluded.size
+        free = limits.size - limits.banned.size
         chosen = choose(lambda: FixedMerits(scores), limits, free, ranks=ranks)
         self.order_, self.n_features_ = chosen.order, chosen.count
 

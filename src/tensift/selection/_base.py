@@ -201,7 +201,8 @@ class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
         if never is not None:  # they come last, whatever the rule made of them
             self.order_ = np.append(self.order_[~never[self.order_]], np.flatnonzero(never))
         if selected.suggested is not None:
-            self.suggested_count_ = selected.suggested
+            seen = self._n_observed(selected.order.shape[0])
+            self.suggested_count_ = selected.suggested.among(seen)
         if selected.curve is not None:
             self.selection_curve_ = selected.curve
         if selected.limited is not None:

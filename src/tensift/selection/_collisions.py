@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensift.selection._completions import Undecided, completion, largest_count
-from tensift.selection._limits import FeatureLimits, Group
+from tensift.selection._limits import FeatureLimits, Group, TooManyPairs
 from tensift.selection._tally import Tally
 
 __all__ = ["Infeasible", "check_directly", "explain"]
@@ -22,50 +23,83 @@ class Infeasible(ValueError):
 
 def check_directly(limits: FeatureLimits, count: int, *, exact: bool) -> None:
     """Raise an error for constraints that visibly collide, without a search."""
-    for kinds, reason in _collisions(limits, count, exact=exact):
-        raise Infeasible(f"{_sentence(list(kinds), count, exact=exact)}; {reason}")
+    found = next(_collisions(limits, count, exact=exact), None)
+    if found is not None:
+        raise _error(limits, list(found[0]), count, exact=exact)
 
 
 def explain(limits: FeatureLimits, count: int, *, exact: bool) -> Infeasible:
     """Return an error that names a smallest set of constraints that collide."""
-    kinds = [kind for kind in _KINDS if getattr(limits.constraints, kind) is not None]
-    for kind in list(kinds):
+    return _error(limits, _given(limits), count, exact=exact)
+
+
+def _error(limits: FeatureLimits, colliding: list[str], count: int, *, exact: bool) -> Infeasible:
+    """Return the error for constraints that are known to collide: a smallest set, and why."""
+    kinds = colliding
+    for kind in colliding:
         fewer = [other for other in kinds if other != kind]
         if _fail(limits, fewer, count, exact=exact):
             kinds = fewer
-    reason = ""
-    if "min_distance" in kinds and exact:
-        dropped = [kind for kind in _KINDS if kind not in kinds]
-        most = largest_count(limits.without(*dropped))
-        if most is not None:
+    for size in range(1, len(kinds)):
+        sets = map(list, itertools.combinations(_given(limits), size))
+        smaller = next((some for some in sets if _fail(limits, some, count, exact=exact)), None)
+        if smaller is not None:
+            kinds = smaller
+            break
+    alone = _only(limits, kinds)
+    reason = next((why for _, why in _collisions(alone, count, exact=exact)), "")
+    if not reason and exact:
+        most = _largest(alone)
+        if most is not None and most < count:
             what = "with them" if len(kinds) > 1 else "with it"
-            reason = f"; at most {most} features can be selected {what}"
-    return Infeasible(_sentence(kinds, count, exact=exact) + reason)
+            reason = f"at most {most} feature{'s' * (most != 1)} can be selected {what}"
+    return Infeasible(_sentence(kinds, count, exact=exact) + (f"; {reason}" if reason else ""))
+
+
+def _given(limits: FeatureLimits) -> list[str]:
+    return [kind for kind in _KINDS if getattr(limits.constraints, kind) is not None]
+
+
+def _only(limits: FeatureLimits, kinds: list[str]) -> FeatureLimits:
+    """Return the limits with some kinds of constraints alone."""
+    return limits.without(*(kind for kind in _KINDS if kind not in kinds))
 
 
 def _fail(limits: FeatureLimits, kinds: list[str], count: int, *, exact: bool) -> bool:
     """Whether it is known that some kinds of constraints cannot be met together."""
-    dropped = [kind for kind in _KINDS if kind not in kinds]
+    if not kinds:
+        return False
+    alone = _only(limits, kinds)
+    if next(_collisions(alone, count, exact=exact), None) is not None:
+        return True
     try:
-        return completion(Tally(limits.without(*dropped)), count, exact=exact) is None
-    except Undecided:
+        return completion(Tally(alone), count, exact=exact) is None
+    except (Undecided, TooManyPairs):
         return False
 
 
+def _largest(limits: FeatureLimits) -> int | None:
+    try:
+        return largest_count(limits)
+    except TooManyPairs:
+        return None
+
+
 def _sentence(kinds: list[str], count: int, *, exact: bool) -> str:
-    verb = "leave" if "together" in kinds else "together leave"  # a name among them
-    verb = "leaves" if len(kinds) == 1 else verb
     size = f"{count} feature{'s' * (count != 1)}"
     size = size if exact else f"at most {size}"
-    return f"constraints cannot be met: {', '.join(kinds)} {verb} no set of {size}"
+    if len(kinds) == 1:
+        return f"constraints cannot be met: {kinds[0]} leaves no set of {size}"
+    names = f"{', '.join(kinds[:-1])} and {kinds[-1]}"
+    return f"constraints cannot be met: {names} leave no set of {size}"
 
 
 def _collisions(
     limits: FeatureLimits, count: int, *, exact: bool
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Find constraints that collide: their names, and why."""
+    """Find constraints that collide: names of some that do, and why."""
     whole = np.flatnonzero(np.isin(limits.unit_of, limits.unit_of[limits.included]))
-    banned = np.isin(limits.unit_of, limits.unit_of[limits.excluded])
+    banned = np.isin(limits.unit_of, limits.unit_of[limits.banned])
     include = ("include", "together") if whole.size > limits.included.size else ("include",)
     if banned[whole].any():
         yield _wanted_and_banned(limits)
@@ -96,23 +130,34 @@ def _collisions(
             f"groups need at least {needed} features together, but n_features_to_select allows "
             f"{count}",
         )
+    exclude = ("exclude", "together") if limits.unit_size.max() > 1 else ("exclude",)
     left = limits.size - int(np.count_nonzero(banned))
-    if exact and left < count:
-        yield ("exclude",), f"{left} of {limits.size} features are not excluded"
+    if left < (count if exact else 1):
+        yield exclude, f"{left} of {limits.n_observed} features are not excluded"
+    cheapest = float(limits.costs[~banned].min()) if left else 0.0
+    if not whole.size and not limits.fits(cheapest):
+        yield (
+            (*exclude, "budget"),
+            f"the cheapest feature costs {cheapest:g}, more than the budget of {limits.budget:g}",
+        )
 
 
 def _within(
     group: Group, whole: NDArray[np.intp], banned: NDArray[np.bool_], include: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Find what collides within a group."""
-    needs = f"group {group.label!r} needs at least {group.at_least} features"
+    needs = f"group {group.label!r} needs at least {group.at_least} feature"
+    needs += "s" * (group.at_least != 1)
     if group.at_least > group.at_most:
         yield ("at_least", "at_most"), f"{needs}, but allows at most {group.at_most}"
     if group.at_least > group.features.size:
         yield ("at_least",), f"{needs}, but has {group.features.size}"
     left = group.features.size - int(np.count_nonzero(banned[group.features]))
     if group.at_least > left:
-        yield ("exclude", "at_least"), f"{needs}, but only {left} of them are not excluded"
+        yield (
+            ("exclude", "at_least", "together"),
+            f"{needs}, but {left} of its {group.features.size} are not excluded",
+        )
     inside = int(np.isin(group.features, whole).sum())
     if inside > group.at_most:
         yield (

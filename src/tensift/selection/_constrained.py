@@ -33,10 +33,11 @@ class ConstrainedSelector(KnowsGaps):
         return None if constraints is None else self._resolved(constraints)
 
     def _resolved(self, constraints: Constraints) -> FeatureLimits | None:
-        limits, never = constraints.resolve(*self._shape_and_names()), self._never_observed()
-        return limits if limits is None or never is None else limits.without_unobserved(never)
+        return constraints.resolve(*self._shape_and_names(), self._never_observed())
 
     def _fitted_look_up(self) -> FeatureLimits | None:
         """Return the constraints of the fit, even if they restrict nothing."""
         constraints = vars(self).get("_fitted_constraints")
-        return None if constraints is None else constraints.look_up(*self._shape_and_names())
+        if constraints is None:
+            return None
+        return constraints.look_up(*self._shape_and_names(), self._never_observed())

@@ -169,7 +169,9 @@ class Constraints:
         kept = {name: value for name, value in vars(self).items() if name not in arguments}
         return type(self)(**kept)
 
-    def resolve(self, shape: tuple[int, ...], names: Any = None) -> FeatureLimits | None:
+    def resolve(
+        self, shape: tuple[int, ...], names: Any = None, never: Any = None
+    ) -> FeatureLimits | None:
         """Return the constraints as arrays over features; None if they restrict nothing.
 
         Parameters
@@ -178,20 +180,25 @@ class Constraints:
             The grid of features: the shape of a sample, or the length of the mode.
         names : array-like of str, optional
             The names of features that the data have. The default is "x0_0", "x0_1", ...
+        never : ndarray of bool, optional
+            A flat mask of the features that were never observed. They are left out as if they were
+            not there, and need no cost and no position.
 
         Returns
         -------
         FeatureLimits or None
         """
-        limits = self.look_up(shape, names)
+        limits = self.look_up(shape, names, never)
         return limits if any(getattr(self, name) is not None for name in _RESTRICTING) else None
 
-    def look_up(self, shape: tuple[int, ...], names: Any = None) -> FeatureLimits:
+    def look_up(
+        self, shape: tuple[int, ...], names: Any = None, never: Any = None
+    ) -> FeatureLimits:
         """Return the constraints as arrays over features, even if they restrict nothing.
 
         Parameters
         ----------
-        shape, names
+        shape, names, never
             As in `resolve`.
 
         Returns
@@ -208,7 +215,7 @@ class Constraints:
                 )
         elif names is None:
             names = ("x" + "_".join(map(str, index)) for index in np.ndindex(*shape))
-        return FeatureLimits(self, FeatureFinder(shape, names))
+        return FeatureLimits(self, FeatureFinder(shape, names), never)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constraints):

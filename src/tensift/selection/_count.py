@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ class SuggestedCount:
         How many features may be counted: those on which similar samples agree more than noise
         would, or (for R²) those that vary.
     n_features : int
-        The number of all features.
+        The number of all features, without those that were never observed.
 
     Examples
     --------
@@ -73,6 +73,11 @@ class SuggestedCount:
     spread: NDArray[np.float64]
     n_structured: int
     n_features: int
+
+    def among(self, n_features: int) -> SuggestedCount:
+        """Return the same for so many features: those that were ever observed."""
+        said = self.reason.replace(f" of {self.n_features} features", f" of {n_features} features")
+        return replace(self, reason=said, n_features=n_features)
 
 
 def suggest_count(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +40,7 @@ class KnowsGaps(TensorEstimator):
             return
         self.missing_ = MissingValues.in_rows(rows)
         self.missing_.check()
-        self.missing_.warn(self.names_)
+        self.missing_.warn(vars(self).get("names_"))
 
     def _never_observed(self) -> NDArray[np.bool_] | None:
         """Return a flat mask of the features that were never observed; None if there are none."""
@@ -76,10 +75,6 @@ class KnowsGaps(TensorEstimator):
         if found is not kept:
             self._gapless = (samples, found)
         return found
-
-    @abstractmethod
-    def _mode_of_features(self) -> int | None:
-        """Return `feature_mode` as a non-negative number, or None."""
 
     def _checked_values(self, values: Any, name: str) -> Any:
         """Return values of selected features; raise an error for NaN, if it is not allowed."""

@@ -23,10 +23,14 @@ from tensift.selection._group_labels import features_by_label, numbers_by_label
 if TYPE_CHECKING:
     from tensift.selection._constraints import Constraints
 
-__all__ = ["FeatureLimits", "Group"]
+__all__ = ["FeatureLimits", "Group", "TooManyPairs"]
 
 _MOST_PAIRS = 5_000_000  # of features that are too near each other
 _ROUNDING = 1e-9  # share of a budget or a distance that is a rounding error
+
+
+class TooManyPairs(ValueError):
+    """So many features are too near each other that no search can begin."""
 
 
 class Group(NamedTuple):
@@ -53,6 +57,10 @@ class FeatureLimits:
         The number of features.
     included, excluded : ndarray of int
         Features, as they were given.
+    never : ndarray of bool, or None
+        The features that were never observed. They are left out as if they were not there.
+    banned : ndarray of int
+        Features that cannot be selected: those that are excluded or were never observed.
     unit_of : ndarray of int
         The unit of every feature. Units are numbered by their first features.
     unit_size, unit_cost : ndarray
@@ -78,18 +86,24 @@ class FeatureLimits:
     (True, False)
     """
 
-    def __init__(self, constraints: Constraints, finder: FeatureFinder) -> None:
-        self.constraints, self.finder = constraints, finder
+    def __init__(
+        self,
+        constraints: Constraints,
+        finder: FeatureFinder,
+        never: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.constraints, self.finder, self.never = constraints, finder, never
         self.size = finder.size
         self.included = np.array(finder.some(constraints.include, "include"), dtype=np.intp)
         self.excluded = np.array(finder.some(constraints.exclude, "exclude"), dtype=np.intp)
-        self.unit_of = _units(constraints.together, finder)
+        self._refuse_unobserved()
+        self.unit_of = _units(constraints.together, finder, never)
         self.unit_size = np.bincount(self.unit_of)
-        self.costs = _costs(constraints.costs, finder)
+        self.costs = _costs(constraints.costs, finder, never)
         self.unit_cost = np.bincount(self.unit_of, weights=self.costs)
         self.budget = _number(constraints.budget, "budget")
         self.distance = (_number(constraints.min_distance, "min_distance") or 0.0) * (1 - _ROUNDING)
-        self.positions = _positions(constraints.positions, finder, needed=self.distance > 0)
+        self.positions = _positions(constraints.positions, finder, never, self.distance)
         self.labelled: dict[Any, NDArray[np.intp]] | None = None
         self.groups = self._groups()
         self._in_units = np.argsort(self.unit_of, kind="stable")
@@ -97,7 +111,7 @@ class FeatureLimits:
 
     def without(self, *arguments: str) -> FeatureLimits:
         """Return the limits without some arguments of the constraints."""
-        return FeatureLimits(self.constraints.without(*arguments), self.finder)
+        return FeatureLimits(self.constraints.without(*arguments), self.finder, self.never)
 
     def with_included(self, features: Any) -> FeatureLimits:
         """Return the same limits with other included features."""
@@ -105,17 +119,41 @@ class FeatureLimits:
         other.included = np.array(features, dtype=np.intp)
         return other
 
-    def without_unobserved(self, never: NDArray[np.bool_]) -> FeatureLimits:
-        """Return the same limits without the features that were never observed."""
-        lost = self.included[never[self.included]]
-        if lost.size:
-            raise ValueError(
-                f"include has the feature {self.finder.names[lost[0]]!r}, which was never observed "
-                "(all its values are NaN); leave it out"
-            )
-        other = copy(self)
-        other.excluded = np.union1d(self.excluded, np.flatnonzero(never))
-        return other
+    @property
+    def banned(self) -> NDArray[np.intp]:
+        """Features that cannot be selected."""
+        if self.never is None:
+            return self.excluded
+        return np.union1d(self.excluded, np.flatnonzero(self.never))
+
+    def as_constraints(self) -> Constraints:
+        """Return constraints with the same limits for samples in which nothing is missing.
+
+        Features that were never observed are excluded, and features are given by their indices.
+        """
+        given, whole = self.constraints, self.unit_size > 1
+        units = [self.members(int(unit)).tolist() for unit in np.flatnonzero(whole)]
+        labelled = self.labelled
+        if labelled is not None and self.never is not None:
+            labelled = {label: own[~self.never[own]] for label, own in labelled.items()}
+        return type(given)(
+            include=None if given.include is None else self.included.tolist(),
+            exclude=self.banned.tolist(),
+            costs=None if given.costs is None else self.costs,
+            budget=given.budget,
+            min_distance=given.min_distance,
+            positions=self.positions if self.distance else None,
+            groups=labelled,
+            at_least=given.at_least,
+            at_most=given.at_most,
+            together=units or None,
+            names=given.names,
+        )
+
+    @property
+    def n_observed(self) -> int:
+        """How many features were ever observed."""
+        return self.size if self.never is None else self.size - int(np.count_nonzero(self.never))
 
     def members(self, unit: int) -> NDArray[np.intp]:
         """Return the features of a unit, by index."""
@@ -157,7 +195,7 @@ class FeatureLimits:
         """Which pairs of units are too near each other, as a symmetric matrix of ones."""
         number = (self.tree.count_neighbors(self.tree, self.distance) - self.size) // 2
         if number > _MOST_PAIRS:
-            raise ValueError(
+            raise TooManyPairs(
                 f"min_distance={self.constraints.min_distance} keeps {number} pairs of features "
                 "apart, too many to find out whether the other constraints can be met with it; "
                 "select fewer features, or relax a constraint"
@@ -205,12 +243,20 @@ class FeatureLimits:
         return bool(
             (number == count if exact else 0 < number <= count)
             and mask[self.included].all()
-            and not mask[self.excluded].any()
+            and not mask[self.banned].any()
             and np.all((in_units == 0) | (in_units == self.unit_size))
             and self.fits(self.costs[mask].sum())
             and all(g.at_least <= mask[g.features].sum() <= g.at_most for g in self.groups)
             and self.nearest_pair(np.flatnonzero(mask)) is None
         )
+
+    def _refuse_unobserved(self) -> None:
+        lost = self.included if self.never is None else self.included[self.never[self.included]]
+        if self.never is not None and lost.size:
+            raise ValueError(
+                f"include has the feature {self.finder.names[lost[0]]!r}, which was never observed "
+                "(all its values are NaN); leave it out"
+            )
 
     def _groups(self) -> list[Group]:
         given = self.constraints
@@ -226,13 +272,16 @@ class FeatureLimits:
         for label in features:
             if label in least or label in most:
                 own = features[label]
+                own = own if self.never is None else own[~self.never[own]]
                 units, counts = np.unique(self.unit_of[own], return_counts=True)
                 bounds = least.get(label, 0), most.get(label, self.size)
                 groups.append(Group(label, own, units, counts, *bounds))
         return groups
 
 
-def _units(together: Any, finder: FeatureFinder) -> NDArray[np.intp]:
+def _units(
+    together: Any, finder: FeatureFinder, never: NDArray[np.bool_] | None
+) -> NDArray[np.intp]:
     """Return the unit of every feature; lists that share a feature are one unit."""
     alone = np.arange(finder.size)
     if together is None:
@@ -247,6 +296,8 @@ def _units(together: Any, finder: FeatureFinder) -> NDArray[np.intp]:
                 "put the features of a unit into a list"
             )
         features = finder.some(one, "together")
+        if never is not None:
+            features = [feature for feature in features if not never[feature]]
         ends += [(features[0], other) for other in features[1:]]
     if not ends:
         return alone
@@ -259,33 +310,68 @@ def _units(together: Any, finder: FeatureFinder) -> NDArray[np.intp]:
     return np.argsort(np.argsort(first))[component]
 
 
-def _costs(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
+def _costs(
+    given: Any, finder: FeatureFinder, never: NDArray[np.bool_] | None
+) -> NDArray[np.float64]:
     if given is None:
         return np.ones(finder.size)
     if isinstance(given, Mapping):
+        pairs = list(finder.pairs(given, "costs"))
         costs = np.ones(finder.size)
-        for feature, cost in finder.pairs(given, "costs"):
-            costs[feature] = _number(cost, "costs")
-        return costs
-    values = finder.values(given, "costs")
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"costs must be numbers, got an array of {values.dtype}")
-    costs = values.astype(float)
-    if not np.all(np.isfinite(costs) & (costs >= 0)):
-        raise ValueError("costs must be finite and not negative; give each feature zero or more")
+        for feature, cost in pairs:
+            is_cost = isinstance(cost, Real) and not isinstance(cost, bool | np.bool_)
+            costs[feature] = float(cost) if is_cost else math.nan
+        shown = dict(pairs)
+    else:
+        values = finder.values(given, "costs")
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"costs must be numbers, got an array of {values.dtype}")
+        costs = values.astype(float)
+        shown = dict(enumerate(values.tolist()))
+    if never is not None:
+        costs[never & np.isnan(costs)] = 1.0  # they are never bought
+    wrong = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
+    if wrong.size:
+        feature = int(wrong[0])
+        raise ValueError(
+            f"costs has {shown[feature]!r} for the feature {finder.names[feature]!r}; a cost must "
+            "be a finite number, zero or more"
+        )
     return costs
 
 
-def _positions(given: Any, finder: FeatureFinder, *, needed: bool) -> NDArray[np.float64]:
+def _positions(
+    given: Any, finder: FeatureFinder, never: NDArray[np.bool_] | None, distance: float
+) -> NDArray[np.float64]:
     """Return a row of coordinates for each feature; NaN where there is none and none is needed."""
     if given is None:
         return np.indices(finder.shape, dtype=float).reshape(len(finder.shape), -1).T
     if isinstance(given, Mapping):
-        return _positions_by_feature(given, finder, needed=needed)
-    try:
-        array = np.asarray(to_numpy(given), dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError("positions must be numbers, one row of coordinates per feature") from None
+        array = _positions_by_feature(given, finder)
+    else:
+        array = _rows_of_positions(given, finder)
+    if not distance:
+        return array
+    lacks = np.asarray(np.isnan(array).any(axis=1))
+    if never is not None and (aside := np.flatnonzero(lacks & never)).size:
+        # Features that were never observed are put where they are near no other feature.
+        edge = np.nanmax(np.where(np.isnan(array), 0.0, array), axis=0)
+        array[aside] = edge + 2 * distance * np.arange(1, aside.size + 1)[:, None]
+        lacks[aside] = False
+    missing = np.flatnonzero(lacks)
+    if missing.size:
+        raise ValueError(
+            f"positions has none for the feature {finder.names[missing[0]]!r}"
+            f"{f' and {missing.size - 1} others' if missing.size > 1 else ''}, but min_distance "
+            "needs one for every feature"
+        )
+    return array
+
+
+def _rows_of_positions(given: Any, finder: FeatureFinder) -> NDArray[np.float64]:
+    array = _real_numbers(given)
+    if array is None:
+        raise ValueError("positions must be real numbers, one row of coordinates per feature")
     if array.shape[: len(finder.shape)] == finder.shape and array.ndim == len(finder.shape) + 1:
         array = array.reshape(finder.size, -1)
     if array.shape == (finder.size,):
@@ -295,22 +381,21 @@ def _positions(given: Any, finder: FeatureFinder, *, needed: bool) -> NDArray[np
             f"positions has shape {array.shape}, but must have one row of coordinates for each of "
             f"the {finder.size} features"
         )
-    if not np.isfinite(array).all():
-        raise ValueError("positions has NaN or infinity; give every feature a finite position")
+    if np.isinf(array).any():
+        feature = int(np.flatnonzero(np.isinf(array).any(axis=1))[0])
+        raise ValueError(
+            f"positions has infinity for the feature {finder.names[feature]!r}; give finite "
+            "coordinates"
+        )
     return array
 
 
-def _positions_by_feature(
-    given: Mapping[Any, Any], finder: FeatureFinder, *, needed: bool
-) -> NDArray[np.float64]:
+def _positions_by_feature(given: Mapping[Any, Any], finder: FeatureFinder) -> NDArray[np.float64]:
     rows: dict[int, list[float]] = {}
     for feature, place in finder.pairs(given, "positions"):
-        name = finder.names[feature]
-        try:
-            row = np.atleast_1d(np.asarray(to_numpy(place), dtype=float))
-        except (TypeError, ValueError):
-            row = np.array([math.nan])
-        if row.ndim != 1 or row.size == 0 or not np.isfinite(row).all():
+        name, row = finder.names[feature], _real_numbers(place)
+        row = None if row is None else np.atleast_1d(row)
+        if row is None or row.ndim != 1 or row.size == 0 or not np.isfinite(row).all():
             raise ValueError(
                 f"positions has {place!r} for the feature {name!r}; give a list of finite "
                 "coordinates"
@@ -321,17 +406,21 @@ def _positions_by_feature(
                 "for another one; give each equally many"
             )
         rows[feature] = row.tolist()
-    missing = [feature for feature in range(finder.size) if feature not in rows]
-    if needed and missing:
-        raise ValueError(
-            f"positions has none for the feature {finder.names[missing[0]]!r}"
-            f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''}, but min_distance "
-            "needs one for every feature"
-        )
     array = np.full((finder.size, len(next(iter(rows.values()), [0.0]))), math.nan)
     for feature, place in rows.items():
         array[feature] = place
     return array
+
+
+def _real_numbers(given: Any) -> NDArray[np.float64] | None:
+    """Return numbers as a new array of floats; None if these are no real numbers."""
+    try:
+        array = np.asarray(to_numpy(given))
+        if array.dtype.kind == "O" and all(isinstance(one, Real) for one in array.ravel()):
+            array = array.astype(float)
+    except (TypeError, ValueError):
+        return None
+    return array.astype(float) if array.dtype.kind in "biuf" else None
 
 
 def _number(given: Any, name: str) -> float | None:

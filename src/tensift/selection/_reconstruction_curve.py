@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensift._utils.namespace import is_complex, namespace_of, to_numpy, widened
+from tensift._utils.namespace import (
+    is_complex,
+    is_device_array,
+    namespace_of,
+    to_numpy,
+    widened,
+)
 from tensift._utils.stacks import squared_modulus
 from tensift.labels import Names, labelled_dataset, names_or_numbers
-from tensift.moments import check_finite
+from tensift.moments import check_finite, is_missing
 from tensift.selection._linear_estimate import LinearEstimate
 
 __all__ = ["ReconstructionCurve", "errors_of_chunk", "errors_of_samples"]
@@ -35,7 +41,7 @@ class ReconstructionCurve:
         are sums over elements divided by their deviations, so that units do not count.
     element_errors : ndarray of shape (c, d_1, ..., d_m)
         The mean squared error of every element, in squared units of the samples. Elements of the
-        features themselves have none.
+        features themselves have none. NaN for elements without any observed value.
     element_variances : ndarray of shape (d_1, ..., d_m)
         The mean squared distance of every element to the mean that was learned.
     n_samples : int
@@ -74,15 +80,20 @@ class ReconstructionCurve:
         feature_shape: tuple[int, ...],
         deviations: NDArray[np.float64] | None = None,
     ) -> ReconstructionCurve:
-        """Make a curve of sums of squares ``(c + 1, d)``, as `errors_of_samples` returns them.
+        """Make a curve of sums of squares ``(c + 2, d)``, as `errors_of_samples` returns them.
 
         `deviations` are what elements are divided by in the errors of all of them.
         """
+        sums, observed = sums[:-1], sums[-1]
+        if not observed.any():
+            raise ValueError("X has no value that is not NaN; pass samples that were observed")
         in_units = sums if deviations is None else sums / deviations.ravel() ** 2
         total = float(in_units[-1].sum())
         if total == 0:
             raise ValueError("X equals the fitted mean everywhere: there is nothing to reconstruct")
-        means = (sums / n_samples).reshape(len(sums), *feature_shape)
+        means = np.full(sums.shape, np.nan)
+        np.divide(sums, observed, out=means, where=observed > 0)
+        means = means.reshape(len(sums), *feature_shape)
         errors = in_units[:-1].sum(axis=1) / total
         return cls(np.array(counts, dtype=np.intp), errors, means[:-1], means[-1], n_samples)
 
@@ -142,9 +153,10 @@ class ReconstructionCurve:
 def errors_of_samples(
     samples: Any, estimates: Iterable[tuple[LinearEstimate, Any]]
 ) -> NDArray[np.float64]:
-    """Return sums of squared errors ``(c, d)``, and below them those of the mean.
+    """Return sums of squared errors ``(c, d)``, and below them those of the mean, and counts.
 
-    `estimates` have the elements that they know of a sample.
+    `estimates` have the elements that they know of a sample. Values that are NaN have no error; the
+    counts say how many have one.
     """
     flat = widened(namespace_of(samples).reshape(samples, (samples.shape[0], -1)))
     xp, sums, mean = namespace_of(flat), [], None
@@ -157,22 +169,31 @@ def errors_of_samples(
         for start in starts:
             block = flat[start : min(start + step, flat.shape[0]), :]
             left = block - estimate.of(xp.take(block, known, axis=1))
-            squares = squares + xp.sum(squared_modulus(left), axis=0)
+            squares = squares + xp.sum(squared_modulus(_where_known(left)), axis=0)
         sums.append(np.asarray(to_numpy(squares), float))
         mean = estimate.mean
     squares = xp.zeros_like(squared_modulus(flat[0, :]))
     for start in starts:
         block = flat[start : min(start + step, flat.shape[0]), :]
-        squares = squares + xp.sum(squared_modulus(block - mean), axis=0)
-    return np.stack([*sums, np.asarray(to_numpy(squares), float)])
+        squares = squares + xp.sum(squared_modulus(_where_known(block - mean)), axis=0)
+    observed = np.full(flat.shape[1], float(flat.shape[0]))
+    if not is_device_array(flat):
+        observed = np.count_nonzero(~is_missing(flat), axis=0).astype(float)
+    return np.stack([*sums, np.asarray(to_numpy(squares), float), observed])
+
+
+def _where_known(errors: Any) -> Any:
+    """Return zeros in place of NaN, which stands for values that were not observed."""
+    return errors if is_device_array(errors) else np.where(is_missing(errors), 0, errors)
 
 
 def errors_of_chunk(
     chunk: NDArray,
     feature_shape: tuple[int, ...],
     estimates: Sequence[tuple[LinearEstimate, Any]],
+    missing: bool = False,
 ) -> tuple[NDArray[np.float64], int]:
     """Return the sums of squares of a chunk of samples, and its number of samples."""
-    samples = check_finite(chunk)
+    samples = check_finite(chunk, allow_nan=missing)
     samples = samples.reshape(len(samples), math.prod(feature_shape))
     return errors_of_samples(samples, estimates), len(samples)

@@ -182,7 +182,7 @@ class ReplacingSelector(RestoringSelector):
                 f"feature={feature!r} is not kept; give one of get_support(indices=True), which "
                 "are flat indices, or indices along feature_mode"
             )
-        if len(features) == self.order_.shape[0]:
+        if len(features) == self._n_observed(self.order_.shape[0]):
             raise ValueError("all features are kept, so there is none to replace another one")
         return self._replacements(features, [int(feature)])[0]
 

@@ -25,11 +25,12 @@ from tensift._utils.namespace import (
     to_numpy,
 )
 from tensift.labels import Labelled, Names, is_recording, is_xarray, kept_recording, kept_values
-from tensift.moments import (
-    check_finite,
-    is_missing,
+from tensift.moments import check_finite
+from tensift.selection._estimate_in_units import (
+    Estimate,
+    EstimateInUnits,
+    EstimateWhereObserved,
 )
-from tensift.selection._estimate_in_units import EstimateInUnits
 from tensift.selection._keep_on_device import selected_on_device
 from tensift.selection._knows_gaps import KnowsGaps
 from tensift.selection._linear_estimate import LinearEstimate
@@ -51,7 +52,7 @@ class _Learned:
     order: Any
     count: int
     noise: NDArray[np.float64] | None
-    estimate: LinearEstimate | EstimateInUnits
+    estimate: Estimate
 
     def to_numpy(self) -> None:
         """Forget the estimate, which can be learned again from samples on the host."""
@@ -108,9 +109,7 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
             )
         return samples
 
-    def _learned_estimate(
-        self, noise: NDArray[np.float64] | None
-    ) -> LinearEstimate | EstimateInUnits:
+    def _learned_estimate(self, noise: NDArray[np.float64] | None) -> Estimate:
         """Return the estimate for the features kept now; it is learned when first asked for."""
         samples = self._checked_samples("reconstruct")
         count = self._n_selected(self.order_.shape[0])
@@ -123,9 +122,13 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
             or not _same(known.noise, noise)
         ):
             learned, scales = self._estimate_from(count, noise), self._scales_of_elements()
-            estimate: LinearEstimate | EstimateInUnits = learned
+            whole: LinearEstimate | EstimateInUnits = learned
             if scales is not None:
-                estimate = EstimateInUnits(learned, scales, self._elements_of(count)[0])
+                whole = EstimateInUnits(learned, scales, self._elements_of(count)[0])
+            estimate: Estimate = whole
+            missing = vars(self).get("missing_")
+            if missing is not None and missing.n_never:
+                estimate = EstimateWhereObserved(whole, missing.never.ravel())
             known = self._learned = _Learned(samples, self.order_, count, noise, estimate)
         return known.estimate
 
@@ -196,7 +199,8 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
         -------
         samples : array of shape (n, d_1, ..., d_m), or (n, d) for rows
             The estimates, in double precision where the device has it. Selected features are as
-            given, unless they have noise: then they are estimated like all others.
+            given, unless they have noise: then they are estimated like all others. NaN for elements
+            that were never observed.
         deviations : array of the same shape
             Only with ``return_std=True``. Zero for selected features without noise. For complex
             samples, the root of the mean squared modulus of the error.
@@ -300,6 +304,7 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
         ----------
         X : array-like of shape (n, d_1, ..., d_m), or (n, d) for rows
             Samples that the selector was not fitted on. On fitted ones, errors are too small.
+            With ``missing="allow"`` errors are those of the observed values.
             Memory maps, HDF5, Zarr and Dask arrays, and iterators over chunks are read once.
         counts : sequence of int, optional
             The numbers of features, each larger than the one before. By default 1, 2, 4, ... and
@@ -334,10 +339,6 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
         known = [self._elements_of(count)[0] for count in wanted]
         if source is None:
             samples = self._validate_samples(X, reset=False, min_samples=1)
-            if not is_device_array(samples) and is_missing(samples).any():
-                raise ValueError(
-                    "X has missing values, of which no error is known; pass samples without NaN"
-                )
             sums = errors_of_samples(samples, zip(learned, known, strict=True))
             number = samples.shape[0]
         else:
@@ -347,6 +348,7 @@ class RestoringSelector(SelectorMixin, KnowsGaps):
                 errors_of_chunk,
                 feature_shape=self.feature_shape_,
                 estimates=list(zip(learned, known, strict=True)),
+                missing=self._allows_missing,
             )
             sums, number = source.reduce(measure, _added, title="restoring samples")
         curve = ReconstructionCurve.of(wanted, sums, number, self.feature_shape_, self._deviations)
@@ -359,7 +361,7 @@ def _added(one: Any, other: Any) -> Any:
 
 def estimates_of_chunk(
     chunk: NDArray,
-    estimate: LinearEstimate | EstimateInUnits,
+    estimate: Estimate,
     shape: tuple[int, ...],
     return_std: bool,
     missing: bool,
@@ -376,7 +378,7 @@ def estimates_of_chunk(
 
 def _from_source(
     source: Source,
-    estimate: LinearEstimate | EstimateInUnits,
+    estimate: Estimate,
     shape: tuple[int, ...],
     *,
     return_std: bool,
@@ -406,7 +408,7 @@ def _check_shape(given: tuple[int, ...], allowed: tuple[tuple[int, ...], ...]) -
         )
 
 
-def _check_real(given_complex: bool, estimate: LinearEstimate | EstimateInUnits) -> None:
+def _check_real(given_complex: bool, estimate: Estimate) -> None:
     if given_complex and not estimate.is_complex:
         raise ValueError(
             "Z is complex, but the fitted samples are real; pass what transform returns"

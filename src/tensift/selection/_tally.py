@@ -30,7 +30,7 @@ class Tally:
         self.count, self._cost = 0, 0.0
         self.taken = np.zeros(units, dtype=bool)
         self.blocked = np.zeros(units, dtype=bool)
-        self.blocked[limits.unit_of[limits.excluded]] = True
+        self.blocked[limits.unit_of[limits.banned]] = True
         if limits.distance:
             for unit in np.flatnonzero(limits.unit_size > 1).tolist():
                 self.blocked[unit] |= limits.nearest_pair(limits.members(unit)) is not None

@@ -27,6 +27,8 @@ class SampleWeights:
         The weights, none of them negative.
     groups : ndarray of int, shape (n,), or None
         The number of each sample's group, from 0.
+    labels : tuple of str, or None
+        What users call the groups.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class SampleWeights:
 
     values: NDArray[np.float64]
     groups: NDArray[np.intp] | None = None
+    labels: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, sample_weight: Any, groups: Any = None, *, fewest: int = 2) -> SampleWeights | None:
@@ -56,7 +59,10 @@ class SampleWeights:
         """
         if sample_weight is None and groups is None:
             return None
-        codes = None if groups is None else group_codes(groups)
+        codes = labels = None
+        if groups is not None:
+            names, codes = _names_and_codes(groups)
+            labels = tuple(str(name) for name in names)
         if sample_weight is None:
             assert codes is not None
             values = np.ones(len(codes))
@@ -69,7 +75,7 @@ class SampleWeights:
                     "need one for each sample"
                 )
             values = _equal_groups(values, codes)
-        return cls(values, codes)
+        return cls(values, codes, labels)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -97,9 +103,8 @@ class SampleWeights:
 
     def take(self, index: Any) -> SampleWeights:
         """Return the weights and groups of some samples."""
-        return SampleWeights(
-            self.values[index], None if self.groups is None else self.groups[index]
-        )
+        groups = None if self.groups is None else self.groups[index]
+        return SampleWeights(self.values[index], groups, self.labels)
 
 
 def takes_weights(estimator: Any) -> bool:
@@ -153,6 +158,10 @@ def group_codes(groups: ArrayLike) -> NDArray[np.intp]:
     >>> group_codes(["s2", "s1", "s2"])
     array([1, 0, 1])
     """
+    return _names_and_codes(groups)[1]
+
+
+def _names_and_codes(groups: ArrayLike) -> tuple[list[Any], NDArray[np.intp]]:
     values = _one_dimensional("groups", groups)
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError("groups has NaN; give every sample a group")
@@ -165,7 +174,7 @@ def group_codes(groups: ArrayLike) -> NDArray[np.intp]:
         ) from None
     if any(name is None for name in names.tolist()):
         raise ValueError("groups has None; give every sample a group")
-    return np.asarray(codes, dtype=np.intp).reshape(-1)
+    return names.tolist(), np.asarray(codes, dtype=np.intp).reshape(-1)
 
 
 def _one_dimensional(name: str, values: Any) -> NDArray[Any]:

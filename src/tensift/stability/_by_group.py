@@ -232,7 +232,7 @@ def select_by_group(
             )
     more: dict[str, Any] = {"sample_weight": weights.values} if weighs else {}
     if weighs and has_fit_parameter(estimator, "groups"):
-        more["groups"] = codes
+        more["groups"] = groups
     together = _copy_of(estimator).fit(_named(data, given.names), **more)
     alone = _copy_of(estimator, int(np.count_nonzero(together.get_support())))
     supports, scores = [], []

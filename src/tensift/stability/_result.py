@@ -55,6 +55,8 @@ class StabilitySelection:
         The number of groups that were drawn as a whole; None if samples were drawn.
     names : Names or None
         The names of the features, if the samples have names.
+    n_features : int or None
+        The number of features, without those that were never observed; None if all were.
 
     Examples
     --------
@@ -79,6 +81,12 @@ class StabilitySelection:
     notes: tuple[str, ...] = ()
     n_groups: int | None = None
     names: Names | None = None
+    n_features: int | None = None
+
+    @property
+    def _total(self) -> int:
+        """The number of features that can be selected."""
+        return self.supports.shape[1] if self.n_features is None else self.n_features
 
     @property
     def n_resamples(self) -> int:
@@ -144,7 +152,7 @@ class StabilitySelection:
         """
         if self.resampling != "half":
             return math.nan
-        return self.n_kept**2 / ((2 * self.threshold - 1) * self.probabilities.size)
+        return self.n_kept**2 / ((2 * self.threshold - 1) * self._total)
 
     @property
     def reason(self) -> str:
@@ -155,7 +163,7 @@ class StabilitySelection:
         sizes = np.unique(self.supports.sum(axis=1))
         kept = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         return (
-            f"{type(self.estimator).__name__} keeps {kept} of {self.probabilities.size} features "
+            f"{type(self.estimator).__name__} keeps {kept} of {self._total} features "
             f"on each of {self.n_resamples} {self._resamples}; {len(self.selected)} "
             f"{'is' if len(self.selected) == 1 else 'are'} kept by {self.threshold:.0%} or more."
         )
@@ -198,7 +206,7 @@ class StabilitySelection:
 
     def __repr__(self) -> str:
         return (
-            f"<StabilitySelection: {len(self.selected)} of {self.probabilities.size} features, "
+            f"<StabilitySelection: {len(self.selected)} of {self._total} features, "
             f"threshold {self.threshold:g}, index {self.index:.3f}>"
         )
 

@@ -136,9 +136,11 @@ def stability_selection(
             f"X has {len(data)} sample(s); resampling needs at least {_FEWEST_SAMPLES}, and dozens "
             "to be useful"
         )
-    weights = SampleWeights.of(sample_weight, groups_of(X, groups))
+    groups = groups_of(X, groups)
+    weights = SampleWeights.of(sample_weight, groups)
     if weights is not None:
         weights.check_length(len(data))
+        groups = None if groups is None else np.asarray(groups)[weights.positive]
         data, weights = data[weights.positive], weights.used
         _check_units(data, weights)
     _check_number("n_resamples", n_resamples, 2)
@@ -165,7 +167,7 @@ def stability_selection(
             more["sample_weight"] = weights.values
             # A number of features that the fit chooses is judged on groups it was not chosen on.
             if weights.groups is not None and has_fit_parameter(method.estimator, "groups"):
-                more["groups"] = weights.groups
+                more["groups"] = groups
         drawn = Resampling(data, resampling, int(random_state), weights, weighs, names)
         fitted = drawn.fit(method.seeded(int(random_state)), data, **more)
     shape = _shape_of_features(fitted, data)
@@ -195,18 +197,26 @@ def stability_selection(
     supports = np.zeros((len(results), int(np.prod(shape))), dtype=bool)
     for mask, result in zip(supports, results, strict=True):
         mask[result["features"]] = True
+    seen = _observed(fitted, supports.shape[1])
     return StabilitySelection(
         estimator=fitted,
         supports=supports,
         feature_shape=shape,
         resampling=resampling,
         threshold=float(threshold),
-        stability=selection_stability(supports),
+        stability=selection_stability(supports[:, seen]),
         random_state=int(random_state),
         notes=(*_on_weights(method, weights, weighs), *_notes(results)),
         n_groups=None if weights is None or weights.groups is None else drawn.n_units,
         names=_names_of_features(fitted, names, shape),
+        n_features=None if seen.all() else int(np.count_nonzero(seen)),
     )
+
+
+def _observed(fitted: Any, total: int) -> NDArray[np.bool_]:
+    """Return a flat mask of the features that were ever observed."""
+    never = fitted._never_observed() if isinstance(fitted, TensorSelector) else None
+    return np.ones(total, dtype=bool) if never is None else ~never
 
 
 def _check_units(data: NDArray, weights: SampleWeights) -> None:

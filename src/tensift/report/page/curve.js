@@ -100,7 +100,7 @@ function curveSentence(count) {
 
 // Scores on both sides of the cut, if features were selected by them.
 function scoresSentence(view, count) {
-  if (count === total) return "All features are kept; nothing is dropped.";
+  if (count === selectable) return "All features are kept; nothing is dropped.";
   if (!view.by_score) return "";
   const last = view.scores[view.ranking[count - 1]];
   const next = view.scores[view.ranking[count]];

@@ -7,6 +7,7 @@ const shape = geometry.shape;
 const featureModes = geometry.mode === null ? shape.map((_, mode) => mode) : [geometry.mode];
 const featureShape = featureModes.map((mode) => shape[mode]);
 const total = featureShape.reduce((product, size) => product * size, 1);
+const { selectable } = content; // without features that were never observed
 
 function bytesOf(text) {
   const raw = atob(text);
@@ -60,7 +61,7 @@ const describe = (flat) => placeOf(flat).map((i, m) => titled(featureModes[m], i
 
 // The number nearest to a wanted one for which the first features meet all constraints.
 function allowedCount(view, count) {
-  const wanted = Math.min(total, Math.max(1, Math.round(count) || 1));
+  const wanted = Math.min(selectable, Math.max(1, Math.round(count) || 1));
   if (!view.stops) return wanted;
   return view.stops.reduce((best, stop) => (Math.abs(stop - wanted) < Math.abs(best - wanted) ? stop : best));
 }

@@ -41,7 +41,7 @@ function renderSoon(...pictures) {
 
 function describePictures(view) {
   const first = describe(view.ranking[0]);
-  const kept = `${counted(state.count)} of ${counted(total)} features kept`;
+  const kept = `${counted(state.count)} of ${counted(selectable)} features kept`;
   byId("map").setAttribute("aria-label",
     `Score map, ${kept}. The first is ${first}. Scores from ${format(view.low)} to ${format(view.high)}. `
     + "Arrow keys read features one by one.");
@@ -63,7 +63,7 @@ function setCount(count) {
 function countChanged() {
   const view = views[state.view];
   const slider = byId("slider");
-  const [least, most] = view.stops ? [view.stops[0], view.stops.at(-1)] : [1, total];
+  const [least, most] = view.stops ? [view.stops[0], view.stops.at(-1)] : [1, selectable];
   for (const input of [slider, byId("count")]) {
     input.min = String(least);
     input.max = String(most);
@@ -71,7 +71,7 @@ function countChanged() {
   slider.disabled = least === most;
   slider.value = String(state.count);
   slider.style.setProperty("--share", `${(100 * (state.count - least)) / Math.max(1, most - least)}%`);
-  slider.setAttribute("aria-valuetext", `${counted(state.count)} of ${counted(total)}`);
+  slider.setAttribute("aria-valuetext", `${counted(state.count)} of ${counted(selectable)}`);
   if (document.activeElement !== byId("count")) byId("count").value = String(state.count);
   byId("count-in-print").textContent = `${counted(state.count)} of ${counted(total)} features kept.`;
   byId("use-fitted").setAttribute("aria-pressed", String(state.count === view.fitted));
@@ -83,7 +83,7 @@ function countChanged() {
   byId("caveat").hidden = !view.caveat || (state.count === view.fitted && !view.stops);
   byId("caveat").textContent = view.caveat ?? "";
   tableSoon();
-  announce(`${counted(state.count)} of ${counted(total)} features kept`);
+  announce(`${counted(state.count)} of ${counted(selectable)} features kept`);
   renderSoon();
 }
 
@@ -346,7 +346,7 @@ function fillHeader() {
     + `${geometry.names.every((title) => /^mode \d+$/.test(title)) ? "" : ` (${geometry.names.join(", ")})`}. `
     + `${isChannels ? `Every index along ${geometry.names[geometry.mode]} is a feature` : "Every element is a feature"}; `
     + `the selection used no labels.`;
-  byId("of-total").textContent = `of ${counted(total)}`;
+  byId("of-total").textContent = `of ${counted(selectable)}`;
   byId("which").max = String(samples.indices.length - 1);
   byId("use-suggested").textContent = suggestion.title;
   byId("constraints").hidden = !content.constraints.length;

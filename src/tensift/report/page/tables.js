@@ -20,6 +20,9 @@ function fillFeatures(table, state, all) {
     { text: "Index", number: true },
     { text: view.kind === "stability" ? "Share" : "Score", number: true },
     ...(sure ? [{ text: "Kept by resamples", number: true }] : []),
+    ...content.features.map(({ title, number }) => (
+      { text: title[0].toUpperCase() + title.slice(1), number }
+    )),
   ];
   const rows = Array.from(view.ranking.slice(0, shown), (flat, rank) => {
     const place = placeOf(flat);
@@ -29,6 +32,9 @@ function fillFeatures(table, state, all) {
       { text: String(flat), number: true },
       { text: digits(view.scores[flat]), number: true },
       ...(sure ? [{ text: percent(sure.scores[flat]), number: true }] : []),
+      ...content.features.map(({ number, cells }) => (
+        { text: number ? format(Number(cells[flat])) : cells[flat], number }
+      )),
     ];
   });
   fillTable(table, titles, rows, `The first ${shown} of ${state.count} kept features`);
@@ -53,7 +59,7 @@ function csvOf(state, onlyKept) {
   const columns = featureColumns();
   const named = columns.map((column, m) => ({ ...column, m })).filter((column) => column.named);
   const head = ["rank", "index", ...columns.map((c) => c.title), ...named.map((c) => c.label),
-    quantityOf(view).replaceAll(" ", "_"), "selected"];
+    quantityOf(view).replaceAll(" ", "_"), "selected", ...content.features.map((c) => c.title)];
   const lines = [head.map(plainText).map(quoted).join(",")];
   const rows = onlyKept ? state.count : total;
   for (let rank = 0; rank < rows; rank += 1) {
@@ -61,7 +67,8 @@ function csvOf(state, onlyKept) {
     const place = placeOf(flat);
     const names = named.map(({ cells, m }) => plainText(cells[place[m]]));
     const score = Number(view.scores[flat].toPrecision(7));
-    const cells = [rank + 1, flat, ...place, ...names, score, rank < state.count ? 1 : 0];
+    const more = content.features.map((column) => plainText(column.cells[flat]));
+    const cells = [rank + 1, flat, ...place, ...names, score, rank < state.count ? 1 : 0, ...more];
     lines.push(cells.map((cell) => quoted(String(cell))).join(","));
   }
   return `${lines.join("\n")}\n`;
