@@ -62,7 +62,8 @@ def run_defaults(repeats):
         "automatic number of features as well. Tensors go to all methods but those of "
         f"scikit-learn, which get rows and fit {N_COMPONENTS} components",
         "seconds: processor time, which other programs on the machine hardly change",
-        "SparsePCA: ten steps, a lower bound; its defaults take 6 to 19 times as long, see rivals.md",
+        "SparsePCA: ten steps, a lower bound; its defaults take 6 to 19 times as long, see "
+        "rivals.md",
     ]
     return {"": table}
 
