@@ -78,6 +78,16 @@ def keep_spectrum(gram: GramTensor, n_jobs: int | None = None) -> None:
     """Decompose dense Gram matrices in threads, unless their eigenvectors would take much memory.
 
     The penalties are chosen from the eigenvectors, and the exact solver works in them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.moments import GramTensor
+    >>> from tensift.solvers import keep_spectrum
+    >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
+    >>> keep_spectrum(gram)
+    >>> gram.spectrum[0]  # known already
+    array([[1., 9.]])
     """
     if gram.thin or gram.n_slices * gram.size**2 > _KEPT or "spectrum" in vars(gram):
         return
