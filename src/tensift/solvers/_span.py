@@ -54,8 +54,8 @@ def solve_in_span(problems: SliceProblems, tol: float, max_iter: int) -> Solutio
 
     At the optimum ``A = U C U^H``, multiply the gradient by ``U``. The cone's multiplier vanishes,
     and what is left says that every direction is ``(D + k)^-1 F y``. ``D`` is diagonal, with half
-    of ``lam`` over the norm of every column, and ``k`` is a number. So the optimum lies in a span
-    of at most twice as many directions as there are samples, but only its norms tell which.
+    of ``lam`` over the norm of every column, and ``k`` is a number. So the optimum lies in a
+    span of few directions, one for each of its eigenvalues, but only its norms tell which.
 
     Operators ``B M B^H`` with an orthonormal basis ``B`` of the samples are as large as the samples
     are many. `Splitting` finds the best ``M``. If what is left of the gap lies outside the span,
