@@ -27,6 +27,7 @@ from tensift.plan import (
 from tensift.plan._advice import useful_workers
 from tensift.plan._memory import memory_of, passes_of, working_memory_for
 from tensift.plan._pilot import run_pilot
+from tensift.solvers._span import fits_span
 from tensift.solvers._wide import is_wide
 from tensift.sources import Chunks, source_of
 
@@ -217,17 +218,20 @@ def test_memory_of_a_default_fit_beside_what_is_allocated(n, shape):
     # On a clock that stands still the pilot reaches the full size, however busy the machine is.
     pilot = run_pilot(job, StoredSamples(X), seconds=1.0, clock=lambda: 0.0)
     counted = memory_of(job, Layout(in_memory=True), pilot)
-    assert peak / 1.1 < counted.total - counted.process - X.nbytes < 2 * peak
+    # How far the span of a wide slice has to grow depends on the data.
+    most = 3 if job.stays_thin else 2
+    assert peak / 1.1 < counted.total - counted.process - X.nbytes < most * peak
 
 
-def test_memory_of_a_solver_that_stays_thin():
+@pytest.mark.parametrize(("solver", "thin"), [("paper", is_wide), ("exact", fits_span)])
+def test_memory_of_a_solver_that_stays_thin(solver, thin):
     n, shape = 30, (700, 2)
     X = np.random.default_rng(0).normal(size=(n, *shape))
     moments = collect_moments(X)
-    job = make_job(shape, n, solver="paper", n_features_to_select=20, selection="top")
-    assert is_wide(moments.gram())
+    job = make_job(shape, n, solver=solver, n_features_to_select=20, selection="top")
+    assert thin(moments.gram())
     assert job.stays_thin
-    selector = STPCASelector(20, selection="top", solver="paper")
+    selector = STPCASelector(20, selection="top", solver=solver)
     tracemalloc.start()
     try:
         selector.fit(X)
@@ -237,10 +241,9 @@ def test_memory_of_a_solver_that_stays_thin():
     counted = memory_of(job, Layout(in_memory=True), example_pilot(job))
     assert peak / 1.1 < counted.work + counted.gram < 2 * peak
     assert counted.work + counted.gram < 2 * 700**2 * 8  # two full matrices would take more
-    for samples, size in ((30, 300), (69, 700), (71, 700), (800, 700)):
+    for samples, size in ((9, 120), (30, 300), (69, 700), (71, 700), (176, 700), (800, 700)):
         gram = GramTensor(np.broadcast_to(0.0, (1, size, min(samples, size))), samples < size)
-        assert make_job((size,), samples, solver="paper").stays_thin == is_wide(gram)
-    assert not make_job(shape, n).stays_thin
+        assert make_job((size,), samples, solver=solver).stays_thin == thin(gram)
 
 
 def test_thin_slices_need_no_gram_tensor():

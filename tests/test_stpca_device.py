@@ -496,6 +496,7 @@ def test_a_path_is_that_of_numpy(there, solver, tmp_path):
     kind = kind_of(there(X))
     arrays = dict(vars(found))
     assert arrays.pop("names") is None
+    assert arrays.pop("tol") == expected.tol
     for name, value in arrays.items():
         assert kind_of(value) == kind, name
         wanted = getattr(expected, name)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 import tensift
 from tensift import ExactSolver, PaperSolver, SelectionPath, STPCASelector, stpca_path
 from tensift.algebra import make_transforms
+from tensift.datasets import load_digits
 from tensift.moments import GramTensor, Moments, Orientation
 
 RNG = np.random.default_rng(0)
@@ -172,7 +173,8 @@ def test_a_saved_path_is_the_path(tmp_path):
     path.save(tmp_path / "a path")
     loaded = SelectionPath.load(tmp_path / "a path")
     assert loaded.names is None
-    for field in dataclasses.fields(path)[:-1]:
+    assert loaded.tol == path.tol == 1e-6
+    for field in dataclasses.fields(path)[:-2]:
         values = getattr(loaded, field.name)
         assert_array_equal(values, getattr(path, field.name))
         assert values.dtype == getattr(path, field.name).dtype
@@ -182,6 +184,23 @@ def test_a_saved_path_is_the_path(tmp_path):
     assert os.listdir(tmp_path) == ["a path"]
     with pytest.raises(dataclasses.FrozenInstanceError):
         path.lams = None
+
+
+def test_a_path_for_rankings_says_its_tolerance():
+    digits = load_digits().data
+    fine, rough = (stpca_path(digits, solver=ExactSolver(tol=tol)) for tol in (1e-8, 1e-4))
+    assert (fine.tol, rough.tol) == (1e-8, 1e-4)
+    assert rough.dual_gap.max() <= 1e-4
+    assert rough.n_iter.sum() < fine.n_iter.sum()
+    # Both are optimal within their tolerance, so neither bound is above the other objective.
+    assert np.all(fine.dual_objective <= rough.objective * (1 + 1e-12))
+    assert np.all(rough.objective * (1 - 1e-4) <= fine.objective)
+    common = [
+        len(set(fine.ranking(i, j)[:20]) & set(rough.ranking(i, j)[:20]))
+        for i in range(5)
+        for j in range(5)
+    ]
+    assert np.mean(common) >= 0.99 * 20
 
 
 def test_files_that_are_no_paths_are_refused(tmp_path):
@@ -201,10 +220,14 @@ def test_files_that_are_no_paths_are_refused(tmp_path):
         "converged": arrays["converged"].astype(float),
         "dual_gap": arrays["dual_gap"][..., :1],
     }
+    spoiled["tol"] = np.zeros(2)
     for name, array in spoiled.items():
         np.savez(file, **{**arrays, name: array})
         with pytest.raises(ValueError, match=r"path\.npz is not a selection path"):
             SelectionPath.load(file)
+    earlier = {name: array for name, array in arrays.items() if name != "tol"}
+    np.savez(file, **{**earlier, "format": np.array("tensift selection path 2")})
+    assert SelectionPath.load(file).tol is None
     np.savez(file, **{**arrays, "format": np.array("something else")})
     with pytest.raises(ValueError, match="not a selection path that this version can read"):
         SelectionPath.load(file)

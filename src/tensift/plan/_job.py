@@ -21,6 +21,8 @@ from tensift.stpca import STPCASelector
 
 __all__ = ["Job", "make_job"]
 
+# From how many features, and features per sample, solvers work with thin factors.
+_STAYS_THIN = {"paper": (400, 10), "exact": (128, 4)}
 _COMPLEX_FLOPS = 4  # times those of a real product
 
 
@@ -147,7 +149,8 @@ class Job:
     @property
     def stays_thin(self) -> bool:
         """Whether the solver works with thin factors too, and never with ``q x q`` matrices."""
-        return self.solver == "paper" and self.thin and self.q >= max(400, 10 * self.samples)
+        least, per_sample = _STAYS_THIN[self.solver]
+        return self.thin and self.q >= max(least, per_sample * self.samples)
 
     @property
     def operator_bytes(self) -> int:

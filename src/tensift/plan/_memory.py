@@ -137,8 +137,8 @@ def _at_moments(job: Job, layout: Layout, passes: int) -> Memory:
 def _at_solve(job: Job, layout: Layout, passes: int, held: float) -> Memory:
     """Return the memory while slices are solved.
 
-    The Gram tensor may be thin factors. Even then, solvers work with full matrices, except for
-    the paper's solver if there are far fewer samples than features.
+    The Gram tensor may be thin factors. Even then, solvers work with full matrices, unless there
+    are far fewer samples than features.
     """
     kept = math.ceil(job.kept / passes)
     gram = kept * job.gram_bytes / job.kept

@@ -4,7 +4,7 @@ from tensift.solvers._coupling import Coupling
 from tensift.solvers._critical import CriticalPenalties, bounds_of_critical, critical_penalties
 from tensift.solvers._decoder import best_decoder, polar_factor
 from tensift.solvers._encoder import EncoderProblems
-from tensift.solvers._estimate import estimated_objectives
+from tensift.solvers._estimate import estimated_objectives, keep_spectrum
 from tensift.solvers._exact import solve_exact, solve_exact_block
 from tensift.solvers._paper import solve_paper, solve_paper_block
 from tensift.solvers._path import PathRows, PathSolution, solve_path, solve_row
@@ -45,6 +45,7 @@ __all__ = [
     "critical_sparsity",
     "estimated_objectives",
     "explained_failure",
+    "keep_spectrum",
     "polar_factor",
     "psd_part",
     "solve_exact",

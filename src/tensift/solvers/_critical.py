@@ -94,6 +94,7 @@ def bounds_of_critical(gram: GramTensor) -> CriticalPenalties:
     """The critical eta, and an upper bound of the critical lam: twice the longest column of ``S``.
 
     This is cheap: one product and the largest eigenvalue, for thin factors in the smaller order.
+    Eigenvalues that are known already are used.
     """
     factor = gram.array
     xp = namespace_of(factor)
@@ -104,7 +105,9 @@ def bounds_of_critical(gram: GramTensor) -> CriticalPenalties:
         longest = xp.sqrt(xp.max(xp.clip(squares, min=0.0)))
     else:
         inner, longest = factor, xp.max(column_norms(factor))
-    return CriticalPenalties(2 * float(longest), 2 * float(xp.max(xp.linalg.eigvalsh(inner))))
+    known = "spectrum" in vars(gram)
+    largest = xp.max(gram.spectrum[0] if known else xp.linalg.eigvalsh(inner))
+    return CriticalPenalties(2 * float(longest), 2 * float(largest))
 
 
 def _longest_column(

@@ -17,10 +17,10 @@ from tensift.solvers._problem import SliceProblems
 from tensift.solvers._workers import run_tasks
 from tensift.solvers.on_device._spectrum import spectrum_of
 
-__all__ = ["estimated_objectives"]
+__all__ = ["estimated_objectives", "keep_spectrum"]
 
 _ZERO = 1e-14  # times the largest eigenvalue
-_KEPT = 2**23  # elements of eigenvectors that are kept for the next estimates and the solver
+_KEPT = 2**25  # elements of eigenvectors that are kept for the next estimates and the solver
 
 
 def estimated_objectives(
@@ -63,24 +63,46 @@ def estimated_objectives(
     """
     if is_device_array(gram.array):
         return _of_stack(gram, lams, etas, ridge)
+    keep_spectrum(gram, n_jobs)
     blocks = blocks_of(gram)
     found: list[NDArray[np.float64]] = [np.zeros(0)] * len(blocks)
-    spectra: list[Any] = [None] * len(blocks)
-    few = not gram.thin and gram.n_slices * gram.size**2 <= _KEPT
-    keep = few and "spectrum" not in vars(gram)
 
-    def work(block: slice) -> tuple[NDArray[np.float64], Any]:
-        part = gram[block]
-        return _of_stack(part, lams, etas, ridge), part.spectrum if keep else None
+    def work(block: slice) -> NDArray[np.float64]:
+        return _of_stack(gram[block], lams, etas, ridge)
 
-    def store(number: int, result: tuple[NDArray[np.float64], Any]) -> None:
-        found[number], spectra[number] = result
+    run_tasks(work, blocks, n_jobs, found.__setitem__, single_slice=gram.n_slices == 1)
+    return np.sum(found, axis=0)
+
+
+def keep_spectrum(gram: GramTensor, n_jobs: int | None = None) -> None:
+    """Decompose dense Gram matrices in threads, unless their eigenvectors would take much memory.
+
+    The penalties are chosen from the eigenvectors, and the exact solver works in them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensift.moments import GramTensor
+    >>> from tensift.solvers import keep_spectrum
+    >>> gram = GramTensor(np.diag([9.0, 1.0])[None], thin=False)
+    >>> keep_spectrum(gram)
+    >>> gram.spectrum[0]  # known already
+    array([[1., 9.]])
+    """
+    if gram.thin or gram.n_slices * gram.size**2 > _KEPT or "spectrum" in vars(gram):
+        return
+    blocks = blocks_of(gram)
+    values = np.empty((gram.n_slices, gram.size))
+    vectors = np.empty_like(gram.array)
+
+    def work(block: slice) -> tuple[NDArray[np.float64], NDArray]:
+        return gram[block].spectrum
+
+    def store(number: int, spectrum: tuple[NDArray[np.float64], NDArray]) -> None:
+        values[blocks[number]], vectors[blocks[number]] = spectrum
 
     run_tasks(work, blocks, n_jobs, store, single_slice=gram.n_slices == 1)
-    if keep:
-        values, vectors = zip(*spectra, strict=True)
-        vars(gram)["spectrum"] = np.concatenate(values), np.concatenate(vectors)
-    return np.sum(found, axis=0)
+    vars(gram)["spectrum"] = values, vectors
 
 
 def _of_stack(

@@ -10,7 +10,7 @@ from tensift._utils.stacks import adjoint, diagonal_of, hermitian_part
 from tensift.moments import GramTensor
 from tensift.solvers._low_rank import LowRank
 
-__all__ = ["WideProjection", "WideUpdate", "is_wide", "positive_eigenpairs"]
+__all__ = ["WideProjection", "WideUpdate", "is_wide", "orthonormal", "positive_eigenpairs"]
 
 _ACCURACY = 1e-10  # of the subspace: residual divided by the largest eigenvalue
 _ROUNDING = 1e-14  # a share of the largest diagonal entry that counts as zero
@@ -231,7 +231,7 @@ class _Search:
         """Improve the vectors whose residuals are not small."""
         self._put_aside(~self._open)
         found = np.concatenate([self.done, self.vectors, self.moves], axis=1)
-        new = _orthonormal(self._corrections(), found)
+        new = orthonormal(self._corrections(), found)
         new_images = self.update @ new
         basis = np.concatenate([self.vectors, self.moves, new], axis=1)
         images = np.concatenate([self.images, self.move_images, new_images], axis=1)
@@ -248,7 +248,7 @@ class _Search:
         turn = turn[:, : -count - 1 : -1]
         moved = turn.copy()
         moved[: len(self.values)] = 0
-        moved = _orthonormal(moved, turn)
+        moved = orthonormal(moved, turn)
         turn = np.concatenate([turn, moved], axis=1)
         basis, images = basis @ turn, images @ turn
         self.values, self.among_moves = ritz[: -count - 1 : -1], adjoint(moved) @ inner @ moved
@@ -295,7 +295,7 @@ def _ritz(basis: NDArray, images: NDArray) -> tuple[NDArray[np.float64], NDArray
     return values[::-1], basis @ turn, images @ turn
 
 
-def _orthonormal(columns: NDArray, others: NDArray) -> NDArray:
+def orthonormal(columns: NDArray, others: NDArray) -> NDArray:
     """An orthonormal basis of the columns without their part in the span of orthonormal others."""
     for _ in range(2):
         columns = columns - others @ (adjoint(others) @ columns)

@@ -99,6 +99,7 @@ def choose_penalties(
     solution corrects the estimates first. If the final solution should explain too much or too
     little after all, the search goes on with solutions.
     """
+    executor.prepare(n_jobs)
     bounds = executor.bounds()
     energy, shared = executor.energies(n_samples)
     shared = max(shared, _LEAST_SHARED * energy)

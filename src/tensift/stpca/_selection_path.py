@@ -22,8 +22,9 @@ from tensift.selection import rank_features
 
 __all__ = ["SelectionPath"]
 
-_FORMAT = "tensift selection path 2"
+_FORMAT = "tensift selection path 3"
 _UNNAMED = "tensift selection path 1"  # without names
+_WITHOUT_TOL = (_UNNAMED, "tensift selection path 2")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,6 +52,9 @@ class SelectionPath:
         Whether the solver reached its tolerance within `max_iter` steps.
     names : Names or None
         The names of the features, if the samples have names.
+    tol : float or None
+        The tolerance of the solver: with the exact solver, the largest duality gap of a slice
+        that is done. None if it is not known.
 
     Examples
     --------
@@ -75,6 +79,7 @@ class SelectionPath:
     n_iter: Any
     converged: Any
     names: Names | None = None
+    tol: float | None = None
 
     def ranking(self, i: int, j: int) -> Any:
         """Order the features at ``lams[i]`` and ``etas[j]``.
@@ -115,7 +120,9 @@ class SelectionPath:
         """
         names = {} if self.names is None else arrays_of_names(self.names)
         listed = np.array(list(names), dtype=str)
-        parts = {"format": np.array(_FORMAT), **self.to_numpy()._arrays(), "of_names": listed}
+        tol = np.array(np.nan if self.tol is None else self.tol)
+        parts = {"format": np.array(_FORMAT), "tol": tol, "of_names": listed}
+        parts |= self.to_numpy()._arrays()
         write_npz(path, parts | names)
 
     def to_xarray(self) -> Any:
@@ -126,7 +133,7 @@ class SelectionPath:
         xarray.Dataset
             ``score`` along ``lam``, ``eta`` and the dimensions of the features; ``objective``,
             ``dual_objective``, ``dual_gap``, ``n_iter`` and ``converged`` along ``lam``, ``eta``
-            and ``slice``; ``spread`` of every feature.
+            and ``slice``; ``spread`` of every feature; the attribute ``tol``.
 
         Examples
         --------
@@ -145,7 +152,7 @@ class SelectionPath:
         }
         for name in ("objective", "dual_objective", "dual_gap", "n_iter", "converged"):
             values[name] = ((*cells, "slice"), getattr(own, name))
-        found = labelled_dataset(values, names, {})
+        found = labelled_dataset(values, names, {} if self.tol is None else {"tol": self.tol})
         return found.assign_coords(lam=own.lams, eta=own.etas)
 
     def to_numpy(self) -> SelectionPath:
@@ -159,10 +166,10 @@ class SelectionPath:
         if not is_device_array(self.scores):
             return self
         on_host: dict[str, Any] = {name: to_numpy(array) for name, array in self._arrays().items()}
-        return SelectionPath(**on_host, names=self.names)
+        return SelectionPath(**on_host, names=self.names, tol=self.tol)
 
     def _arrays(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "names"}
+        return {name: value for name, value in vars(self).items() if name not in ("names", "tol")}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SelectionPath:
@@ -178,15 +185,25 @@ class SelectionPath:
         SelectionPath
         """
         (found,) = read_npz(path, ["format"]).values()
-        if found.shape != () or found.dtype.kind != "U" or str(found) not in (_FORMAT, _UNNAMED):
+        if (
+            found.shape != ()
+            or found.dtype.kind != "U"
+            or str(found)
+            not in (
+                _FORMAT,
+                *_WITHOUT_TOL,
+            )
+        ):
             raise ValueError(f"{path} is not a selection path that this version can read")
-        listed = [field.name for field in fields(cls) if field.name != "names"]
+        listed = [field.name for field in fields(cls) if field.name not in ("names", "tol")]
         arrays: dict[str, Any] = dict(read_npz(path, listed))
         loaded = cls(**arrays)
         if wrong := loaded._misfit():
             raise ValueError(
                 f"{path} is not a selection path: {wrong} does not fit the other arrays"
             )
+        if str(found) not in _WITHOUT_TOL:
+            loaded = replace(loaded, tol=_read_tol(path))
         return loaded if str(found) == _UNNAMED else replace(loaded, names=loaded._read_names(path))
 
     def _read_names(self, path: str | os.PathLike[str]) -> Names | None:
@@ -230,6 +247,13 @@ class SelectionPath:
         if missed:
             parts.append(f"{missed} of {math.prod(self.converged.shape)} slices over tol")
         return f"SelectionPath({', '.join(parts)})"
+
+
+def _read_tol(path: str | os.PathLike[str]) -> float | None:
+    (tol,) = read_npz(path, ["tol"]).values()
+    if tol.shape != () or tol.dtype.kind != "f":
+        raise ValueError(f"{path} is not a selection path: tol is not a number")
+    return None if np.isnan(tol) else float(tol)
 
 
 def _downwards(penalties: Any, index: int, name: str) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensift._utils.namespace import is_complex, namespace_of
-from tensift._utils.stacks import diagonal_of
+from tensift._utils.namespace import is_complex, is_device_array, namespace_of
+from tensift._utils.stacks import diagonal_of, squared_modulus
 from tensift.moments import GramTensor, variances
 
 __all__ = ["energies_of"]
@@ -27,11 +27,21 @@ def energies_of(gram: GramTensor, n_samples: float) -> tuple[float, float]:
     total = float(xp.sum(energy))
     if n_samples <= gram.size:
         return total, total
-    matrices: Any = gram.dense()
     ridge = _RIDGE * xp.max(energy, axis=1)
     ridge = xp.where(ridge > 0, ridge, xp.ones_like(ridge))  # constant slices
-    one = xp.eye(gram.size, dtype=matrices.dtype, device=matrices.device)
-    inverse = diagonal_of(xp.linalg.inv(matrices + ridge[:, None, None] * one))
-    inverse = xp.real(inverse) if is_complex(inverse) else inverse
+    inverse = _diagonal_of_inverse(gram, ridge)
     left = (n_samples - 1) / (n_samples - gram.size) / inverse
     return total, total - float(xp.sum(xp.minimum(left, energy)))
+
+
+def _diagonal_of_inverse(gram: GramTensor, ridge: Any) -> Any:
+    """Return the diagonals of ``(S + ridge I)^-1``; from the eigenvectors, if they are known."""
+    xp = namespace_of(ridge)
+    if "spectrum" in vars(gram) and not is_device_array(ridge):
+        values, vectors = gram.spectrum
+        shares = 1 / (values + ridge[:, None])
+        return (squared_modulus(vectors) @ shares[:, :, None])[:, :, 0]
+    matrices: Any = gram.dense()
+    one = xp.eye(gram.size, dtype=matrices.dtype, device=matrices.device)
+    inverse = diagonal_of(xp.linalg.inv(matrices + ridge[:, None, None] * one))
+    return xp.real(inverse) if is_complex(inverse) else inverse

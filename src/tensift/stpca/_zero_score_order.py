@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.namespace import device_of, is_device_array, namespace_of
-from tensift._utils.stacks import diagonal_of
+from tensift._utils.stacks import adjoint, diagonal_of, eigh
 from tensift.solvers import SliceProblems, Solution, column_norms
 
 __all__ = ["NormsAtSmallerPenalties", "norms_under", "zero_score_order"]
@@ -119,22 +119,27 @@ def norms_under(
 ) -> NDArray[np.float64]:
     """Return the column norms of the solutions with both penalties times `factor`."""
     if factor == 0:
-        return column_norms(_without_penalties(problems))
+        return _norms_without_penalties(problems)
     lam, eta = factor * problems.lam, factor * problems.eta
     return solve(SliceProblems(problems.gram, lam, eta, problems.ridge)).norms
 
 
-def _without_penalties(problems: SliceProblems) -> Any:
-    """Return the minimisers for ``lam = eta = 0``: ``S (S + ridge I)^-1``.
+def _norms_without_penalties(problems: SliceProblems) -> Any:
+    """Return the column norms of the minimisers for ``lam = eta = 0``: ``S (S + ridge I)^-1``.
 
     Both factors are functions of ``S``, so they commute, the product is positive semidefinite, and
-    the cone constraint has no effect.
+    the cone constraint has no effect. With ``S = F F^H`` it is ``F (F^H F + ridge I)^-1 F^H``.
     """
-    gram = problems.gram.dense()
+    gram = problems.gram.array
+    if problems.gram.thin:
+        values, turn = eigh(adjoint(gram) @ gram)
+        values = np.maximum(values, np.finfo(float).tiny)[:, None, :]
+        rows = gram @ turn * (np.sqrt(values) / (values + problems.ridge))
+        return column_norms(adjoint(rows))
     if is_device_array(gram):
         xp = namespace_of(gram)
         identity = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device_of(gram))
-        return xp.linalg.solve(gram + problems.ridge * identity, gram)
+        return column_norms(xp.linalg.solve(gram + problems.ridge * identity, gram))
     shifted = gram.copy()
     diagonal_of(shifted)[...] += problems.ridge
-    return np.linalg.solve(shifted, gram)
+    return column_norms(np.linalg.solve(shifted, gram))

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import moved_to, namespace_of, to_numpy
 from tensift.solvers._algebra import Algebra
 from tensift.solvers._diagonal import DiagonalProblems
-from tensift.solvers._exact import _BALANCE_EVERY, _BALANCE_UNTIL, _SOFTER
 from tensift.solvers._formulas import column_weights, is_closed, kept_shares, scaling_of
 from tensift.solvers._problem import SliceProblems
 from tensift.solvers._solution import Solution
+from tensift.solvers._splitting import _BALANCE_EVERY, _BALANCE_UNTIL, _SOFTER
 from tensift.solvers.on_device._eigen import eigh
 from tensift.solvers.on_device._memory import block_elements
 from tensift.solvers.on_device._replay import Replayed

@@ -10,7 +10,6 @@ import numpy as np
 
 from tensift.solvers._algebra import Algebra
 from tensift.solvers._diagonal import DiagonalProblems
-from tensift.solvers._exact import _BALANCE, _BALANCE_BY, _RELAXATION
 from tensift.solvers._formulas import (
     best_multiple,
     column_weights,
@@ -21,6 +20,7 @@ from tensift.solvers._formulas import (
     parts_of_value,
     scaling_of,
 )
+from tensift.solvers._splitting import _BALANCE, _BALANCE_BY, _RELAXATION
 from tensift.solvers._start import Start
 from tensift.solvers.on_device._sign import Sign, semidefinite_parts
 

@@ -29,6 +29,7 @@ from tensift.solvers import (
     bounds_of_critical,
     critical_penalties,
     estimated_objectives,
+    keep_spectrum,
     solve_path,
 )
 from tensift.stpca._shared_energy import energies_of
@@ -53,6 +54,9 @@ class SliceExecutor(ABC):
 
     n_slices: int
     size: int
+
+    def prepare(self, n_jobs: int | None = None) -> None:  # noqa: B027  # others keep nothing
+        """Compute, if it can be kept, what the choice of penalties and the solver both need."""
 
     @abstractmethod
     def critical(self) -> CriticalPenalties:
@@ -143,6 +147,10 @@ class LocalExecutor(SliceExecutor):
     def __init__(self, gram: GramTensor) -> None:
         self.gram = gram
         self.n_slices, self.size = gram.n_slices, gram.size
+
+    def prepare(self, n_jobs: int | None = None) -> None:
+        """Decompose the Gram matrices in threads."""
+        keep_spectrum(self.gram, n_jobs)
 
     def critical(self) -> CriticalPenalties:
         """Return the penalties above which the optimum of every slice is zero."""

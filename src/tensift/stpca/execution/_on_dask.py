@@ -346,7 +346,7 @@ def digest_of(gram: GramTensor) -> str:
 def prepared(gram: GramTensor, factor: float, spectrum: bool) -> GramTensor:
     """Return a scaled block, with its spectrum if the solver uses it for every eta."""
     scaled = gram.scaled(factor)
-    if spectrum:
+    if spectrum and not scaled.thin:
         with one_blas_thread():
             scaled.spectrum  # noqa: B018  # compute and cache it
     return scaled
