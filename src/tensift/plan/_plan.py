@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -251,6 +252,11 @@ def plan_job(
     >>> [stage.name for stage in plan.chosen.stages]
     ['read', 'transform', 'moments', 'solve', 'select']
     """
+    if isinstance(data, str | PathLike):
+        raise ValueError(
+            f"data must be an array of samples, not the name of a file; read {str(data)!r} with "
+            "tensift.datasets.read_tensor first"
+        )
     labelled = unlabelled(data)
     stored = _stored(labelled.samples)
     if stored is not None:
