@@ -74,7 +74,7 @@ def stack_of_pages(path: Path, description: str, n_pages: int, page: tuple[int, 
 
 def _of_tifffile(text: str, page: tuple[int, ...]) -> tuple[list[int], str] | None:
     """Read ``{"shape": [4, 3, 8, 9], "axes": "TCYX"}``."""
-    if not text.startswith('{"shape":'):
+    if not text.startswith("{") or '"shape"' not in text:  # in any order
         return None
     try:
         said = json.loads(text)
