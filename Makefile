@@ -110,7 +110,7 @@ test-newest: .venv-newest/.test  ## most tests, on a newer Python with the newes
 # In an environment of their own, because their upper bounds would replace what is installed.
 .venv-series/.test: pyproject.toml | $(UV)
 	$(UV) venv --quiet --clear --python '$(PYTHON)' .venv-series
-	$(INSTALL) .venv-series/bin/python --editable '.[test-series]'
+	$(INSTALL) .venv-series/bin/python --prerelease disallow --editable '.[test-series]'
 	touch $@
 
 test-series: .venv-series/.test  ## the channel selectors of aeon and sktime, by their own checks
