@@ -190,7 +190,7 @@ class Names:
         """Return the columns of a table of features, for each mode: of indices and of coordinates.
 
         `taken` are the titles of other columns of the table, by default those of ``ranking.csv``.
-        If a mode is called "score", its column must not replace the scores: it is "score_".
+        If a mode is called ``score``, its column must not replace the scores: it is ``score_``.
 
         Examples
         --------
