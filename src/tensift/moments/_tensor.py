@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.computed_once import computed_once
 from tensift._utils.namespace import is_complex, is_device_array, moved_to, namespace_of
 from tensift._utils.stacks import adjoint, diagonal_of, eigh, squared_modulus
 
@@ -71,7 +71,7 @@ class GramTensor:
             return self.array
         return self.array @ adjoint(self.array)
 
-    @cached_property
+    @computed_once
     def spectrum(self) -> tuple[NDArray[np.float64], NDArray]:
         """Eigenvalues ``(p, q)``, ascending, and eigenvectors ``(p, q, q)``; computed once."""
         values, vectors = eigh(self.dense())

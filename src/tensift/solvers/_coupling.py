@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.computed_once import computed_once
 from tensift.moments import Orientation
 
 __all__ = ["Coupling"]
@@ -51,7 +51,7 @@ class Coupling:
                     "a factor, which sparse entries need; use identity, dft, dct, haar or eigen"
                 )
 
-    @cached_property
+    @computed_once
     def scale(self) -> float:
         """The factor by which the transforms multiply norms."""
         return math.sqrt(self.orientation.unitary_factor or 0.0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
+from tensift._utils.computed_once import computed_once
 from tensift.solvers import _formulas as formulas
 from tensift.solvers._algebra import HOST, Algebra, HostAlgebra
 from tensift.solvers._problem import SliceProblems
@@ -78,12 +78,12 @@ class DiagonalProblems:
         """Operators into the eigenbases."""
         return self.algebra.adjoint(self.vectors) @ operators @ self.vectors
 
-    @cached_property
+    @computed_once
     def curvature(self) -> Array:
         """The quadratic part: ``(S + ridge I) A + A (S + ridge I)`` is ``curvature * A``."""
         return formulas.curvature_of(self.algebra, self.values, self.ridge)
 
-    @cached_property
+    @computed_once
     def pull(self) -> Array:
         """The linear part, ``2 S - eta I``, which is diagonal."""
         return 2 * self.values - self.eta

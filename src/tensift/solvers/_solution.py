@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.computed_once import computed_once
 from tensift._utils.namespace import device_of, is_device_array, namespace_of, to_numpy
 from tensift.solvers._low_rank import LowRank
 from tensift.solvers._problem import column_norms
@@ -50,12 +50,12 @@ class Solution:
     converged: NDArray[np.bool_]
     dual: NDArray[np.float64] | None = None
 
-    @cached_property
+    @computed_once
     def operators(self) -> NDArray:
         """Reconstruction operators, ``(p, q, q)``; computed from factors when first read."""
         return self.found.dense() if isinstance(self.found, LowRank) else self.found
 
-    @cached_property
+    @computed_once
     def norms(self) -> NDArray[np.float64]:
         """Euclidean norms of the operators' columns, ``(p, q)``."""
         found = self.found
