@@ -99,13 +99,17 @@ FEWER := -m 'not slow' $(patsubst %,--ignore=tests/test_%.py,cells check_site cl
 	comparison_store dask_cluster dask_memory docs examples fuzz label_free_study lazy_loading pages \
 	plan_model plan_pilot promises_process report_browser stpca_device streaming_memory)
 
+# Pictures, pages and commands have the same versions in `make test`, only of an older Python.
+FEWEST := $(FEWER) $(patsubst %,--ignore=tests/test_%.py,cli_compare cli_select comparison \
+	plotting_decomposition promises_pictures report)
+
 test-lowest: .venv-lowest/.test  ## most tests, on the lowest versions promised
 	# Old releases warn of what newer ones of their own dependencies deprecate.
 	$(ONE_THREAD) .venv-lowest/bin/python $(PYTEST) $(FEWER) \
 	    -W ignore::DeprecationWarning
 
 test-newest: .venv-newest/.test  ## most tests, on a newer Python with the newest versions
-	$(ONE_THREAD) .venv-newest/bin/python $(PYTEST) $(FEWER)
+	$(ONE_THREAD) .venv-newest/bin/python $(PYTEST) $(FEWEST)
 
 # In an environment of their own, because their upper bounds would replace what is installed.
 .venv-series/.test: pyproject.toml | $(UV)
