@@ -244,7 +244,7 @@ class OrientedEstimator(ResultsOfMoments, SampleOrienter):
         if not self._is_borrowed:
             self._moments.names = self.names_
         self.n_samples_seen_ = self._moments.count
-        if samples is None or is_device_array(samples.rows):
+        if samples is None or is_device_array(samples.rows) or not self._allows_missing:
             return samples
         # Only moments know what to do with gaps.
         return None if is_missing(samples.rows).any() else samples
@@ -278,7 +278,9 @@ class OrientedEstimator(ResultsOfMoments, SampleOrienter):
         if given is not before:
             moments.before_filling = MissingValues.in_rows(before.rows)
         if subsample is not None:
-            subsample.add(before.rows, before.weights)
+            n_jobs = self._reading_options()["n_jobs"]
+            with Pool(n_jobs, single=is_device_array(before.rows)) as pool:
+                subsample.add(before.rows, before.weights, pool)
         moments.subsample = subsample
         return moments
 

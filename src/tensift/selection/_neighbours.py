@@ -9,6 +9,7 @@ Everything here is small (``n`` samples, at most a few thousand) and is computed
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -285,10 +286,11 @@ def neighbour_graph(
     weights = weights / (len(_NEIGHBOURS) * len(_COMPONENTS))
     starts = np.arange(0, n_samples * most + 1, most)
     total = scipy.sparse.csr_array((n_samples, n_samples))
-    for count in _COMPONENTS:
-        nearest = _nearest(components[:, : min(count, available)], most)
+    for count, times in Counter(min(count, available) for count in _COMPONENTS).items():
+        nearest = _nearest(components[:, :count], most)
         graph = scipy.sparse.csr_array(
-            (np.tile(weights, n_samples), nearest.ravel(), starts), shape=(n_samples, n_samples)
+            (np.tile(times * weights, n_samples), nearest.ravel(), starts),
+            shape=(n_samples, n_samples),
         )
         total = total + graph.maximum(graph.T)
     if shares is not None:

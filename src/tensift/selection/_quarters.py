@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ __all__ = ["quarters_of"]
 # Numbers that differ by a smaller share differ by rounding, which depends on the order of samples
 # and on the library.
 _ROUNDING = {"float64": 1e-9, "float32": 1e-6}
+_BLOCK_VALUES = 2**20  # looked at together
+_BLOCK_ON_DEVICE = 2**25  # the same, where few large operations are faster than many small ones
 
 
 def quarters_of(
@@ -55,15 +58,32 @@ def quarters_of(
     tolerance = _ROUNDING[precision_of(values)]
     places = _places(deviation, tolerance)
     ranked = np.argsort(places, kind="stable")
-    if len(np.unique(places)) < len(places):
-        xp = namespace_of(values)
-        fourth = xp.sum(values**2, axis=2) ** 2
+    tied = np.flatnonzero(np.bincount(places)[places] > 1)
+    if tied.size:
+        further = np.zeros(len(places), dtype=np.intp)
+        further[tied] = _places(_fourth_moments(values, tied, shares), tolerance)
+        ranked = np.lexsort((further, places))
+    return [np.sort(ranked[start::4]) for start in range(4)]
+
+
+def _fourth_moments(
+    values: Any, features: NDArray[np.intp], shares: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return the fourth moments of some features, which are looked at in blocks."""
+    xp = namespace_of(values)
+    block = _BLOCK_ON_DEVICE if is_device_array(values) else _BLOCK_VALUES
+    step = max(1, block // math.prod(values.shape[::2]))
+    parts = []
+    for start in range(0, len(features), step):
+        some = features[start : start + step]
+        if is_device_array(values):
+            some = moved_to(values, some)
+        powers = xp.sum(xp.take(values, some, axis=1) ** 2, axis=2) ** 2
         if shares is not None:
             inverse = 1 / shares[:, None]
-            fourth = fourth * (moved_to(values, inverse) if is_device_array(values) else inverse)
-        fourth = xp.sum(fourth, axis=0)
-        ranked = np.lexsort((_places(np.asarray(to_numpy(fourth), float), tolerance), places))
-    return [np.sort(ranked[start::4]) for start in range(4)]
+            powers = powers * (moved_to(values, inverse) if is_device_array(values) else inverse)
+        parts.append(np.asarray(to_numpy(xp.sum(powers, axis=0)), float))
+    return np.concatenate(parts)
 
 
 def _places(numbers: NDArray[np.float64], tolerance: float) -> NDArray[np.intp]:

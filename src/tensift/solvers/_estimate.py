@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.namespace import is_device_array, moved_to, to_numpy
+from tensift._utils.pool import Pool
 from tensift._utils.stacks import adjoint, eigh
 from tensift.moments import GramTensor, blocks_of
 from tensift.solvers._algebra import HOST, Algebra
 from tensift.solvers._diagonal import DiagonalProblems
 from tensift.solvers._formulas import best_sizes
 from tensift.solvers._problem import SliceProblems
-from tensift.solvers._workers import run_tasks
 from tensift.solvers.on_device._spectrum import spectrum_of
 
 __all__ = ["estimated_objectives", "keep_spectrum"]
@@ -64,14 +64,12 @@ def estimated_objectives(
     if is_device_array(gram.array):
         return _of_stack(gram, lams, etas, ridge)
     keep_spectrum(gram, n_jobs)
-    blocks = blocks_of(gram)
-    found: list[NDArray[np.float64]] = [np.zeros(0)] * len(blocks)
 
     def work(block: slice) -> NDArray[np.float64]:
         return _of_stack(gram[block], lams, etas, ridge)
 
-    run_tasks(work, blocks, n_jobs, found.__setitem__, single_slice=gram.n_slices == 1)
-    return np.sum(found, axis=0)
+    with Pool(n_jobs, single=gram.n_slices == 1) as pool:
+        return np.sum(pool.map(work, blocks_of(gram)), axis=0)
 
 
 def keep_spectrum(gram: GramTensor, n_jobs: int | None = None) -> None:
@@ -91,17 +89,14 @@ def keep_spectrum(gram: GramTensor, n_jobs: int | None = None) -> None:
     """
     if gram.thin or gram.n_slices * gram.size**2 > _KEPT or "spectrum" in vars(gram):
         return
-    blocks = blocks_of(gram)
     values = np.empty((gram.n_slices, gram.size))
     vectors = np.empty_like(gram.array)
 
-    def work(block: slice) -> tuple[NDArray[np.float64], NDArray]:
-        return gram[block].spectrum
+    def work(block: slice) -> None:
+        values[block], vectors[block] = gram[block].spectrum
 
-    def store(number: int, spectrum: tuple[NDArray[np.float64], NDArray]) -> None:
-        values[blocks[number]], vectors[blocks[number]] = spectrum
-
-    run_tasks(work, blocks, n_jobs, store, single_slice=gram.n_slices == 1)
+    with Pool(n_jobs, single=gram.n_slices == 1) as pool:
+        pool.map(work, blocks_of(gram))
     vars(gram)["spectrum"] = values, vectors
 
 

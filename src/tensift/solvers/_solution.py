@@ -102,11 +102,11 @@ class Solution:
         )
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Solution]) -> Solution:
-        """Solutions of consecutive slices as one."""
+    def concatenate(cls, parts: Sequence[Solution], found: NDArray | None = None) -> Solution:
+        """Solutions of consecutive slices as one; `found` are their operators, if joined already."""
         steps = max(part.objective_path.shape[1] for part in parts)
         return cls(
-            found=_joined([part.found for part in parts]),
+            found=_joined([part.found for part in parts]) if found is None else found,
             objective_path=_concat([_lengthened(part.objective_path, steps) for part in parts]),
             converged=_concat([part.converged for part in parts]),
             dual=None if parts[0].dual is None else _concat([part.dual for part in parts]),

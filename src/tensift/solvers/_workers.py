@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import fields, replace
-from threading import Event
+from threading import Event, Lock
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tensift._utils.pool import count_workers
 from tensift._utils.threads import one_blas_thread
@@ -34,11 +37,15 @@ def map_slices(
     """
     blocks = blocks_of(problems.gram)
     solutions: list[Solution] = [None] * len(blocks)  # type: ignore[list-item]
+    operators = _JoinedOperators(problems.gram.n_slices)
     finished = 0
 
     def solve_block(block: slice) -> Solution:
-        part = problems if len(blocks) == 1 else problems[block]
-        return solve(part) if start is None else solve(part, _part_of(start, block))
+        if len(blocks) == 1:
+            return solve(problems) if start is None else solve(problems, start)
+        part = problems[block]
+        solution = solve(part) if start is None else solve(part, _part_of(start, block))
+        return operators.moved(solution, block)
 
     def store(number: int, solution: Solution) -> None:
         nonlocal finished
@@ -48,7 +55,7 @@ def map_slices(
             callback(finished)
 
     run_tasks(solve_block, blocks, n_jobs, store, single_slice=problems.gram.n_slices == 1)
-    return Solution.concatenate(solutions)
+    return solutions[0] if len(blocks) == 1 else operators.concatenated(solutions)
 
 
 def run_tasks(
@@ -87,6 +94,34 @@ def run_tasks(
                     stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+class _JoinedOperators:
+    """One array for the operators of all slices, which every worker fills in where it is at it.
+
+    Joining them at the end would take as much memory once more, and no worker could help.
+    """
+
+    def __init__(self, n_slices: int) -> None:
+        self._n_slices = n_slices
+        self._array: NDArray | None = None
+        self._lock = Lock()
+
+    def moved(self, solution: Solution, block: slice) -> Solution:
+        """Move the operators of a block to the array; factors stay where they are."""
+        found = solution.found
+        if not isinstance(found, np.ndarray):
+            return solution
+        with self._lock:
+            if self._array is None:
+                self._array = np.empty((self._n_slices, *found.shape[1:]), found.dtype)
+        self._array[block] = found
+        return replace(solution, found=self._array[block])
+
+    def concatenated(self, solutions: Sequence[Solution]) -> Solution:
+        """Return the solutions of all blocks as one."""
+        whole = all(isinstance(one.found, np.ndarray) for one in solutions)
+        return Solution.concatenate(solutions, self._array if whole else None)
 
 
 def _part_of(solution: Solution, block: slice) -> Solution:

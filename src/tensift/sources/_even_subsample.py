@@ -18,6 +18,7 @@ from tensift._utils.namespace import (
     precision_of,
     to_numpy,
 )
+from tensift._utils.pool import Pool
 from tensift.sources._kept_samples import KeptSamples
 from tensift.sources._sample_weights import SampleWeights
 from tensift.sources._stretches import Stretches
@@ -27,6 +28,7 @@ __all__ = ["EvenSubsample", "even_subsample", "kept_samples", "most_rows", "stri
 # Selection by geometry needs 512 samples, and gains little from more than 2048. Memory sets limits:
 _MOST, _ENOUGH, _FEWEST = 2048, 512, 64  # numbers of samples
 _USUAL_BYTES = 2**27  # what more than 512 samples may take together, in single precision
+_WORTH_SHARING = 2**24  # bytes of a copy that threads make together
 _MOST_BYTES = 2**28  # what 512 samples may take; of larger samples there are fewer
 
 
@@ -137,15 +139,18 @@ class EvenSubsample:
             held._stretches = Stretches().after(weights, len(kept))[2]
         return held
 
-    def add(self, samples: Any, weights: SampleWeights | None = None) -> None:
+    def add(
+        self, samples: Any, weights: SampleWeights | None = None, pool: Pool | None = None
+    ) -> None:
         """Read more samples, as tensors or as rows, and keep copies of some.
 
-        Weights must be positive: leave out samples whose weight is zero.
+        Weights must be positive: leave out samples whose weight is zero. The threads of `pool`
+        share the copying.
         """
         count = samples.shape[0]
         index = self.next_rows(count, weights)
         if isinstance(index, slice):
-            rows = _copied(_every(samples, index.start, index.step))
+            rows = _copied(_every(samples, index.start, index.step), pool)
         else:
             rows = _taken(samples, index)
         self.add_rows(rows, count, weights)
@@ -266,11 +271,19 @@ def _taken(rows: Any, index: Any) -> Any:
     return rows[index]
 
 
-def _copied(rows: Any) -> Any:
+def _copied(rows: Any, pool: Pool | None = None) -> Any:
     """Copy an array, so that it does not keep a larger one in memory."""
     if is_device_array(rows):
         return namespace_of(rows).asarray(rows, copy=True)
-    return np.array(rows)
+    if pool is None or rows.nbytes < _WORTH_SHARING:
+        return np.array(rows)
+    copied = np.empty_like(rows)
+
+    def copy_row(number: int) -> None:
+        copied[number] = rows[number]
+
+    pool.map(copy_row, range(len(rows)))
+    return copied
 
 
 def _reshaped(rows: Any, shape: tuple[int, ...]) -> Any:

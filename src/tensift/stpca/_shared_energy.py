@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensift._utils.namespace import is_complex, is_device_array, namespace_of
 from tensift._utils.stacks import diagonal_of, squared_modulus
 from tensift.moments import GramTensor, variances
@@ -40,7 +42,9 @@ def _diagonal_of_inverse(gram: GramTensor, ridge: Any) -> Any:
     if "spectrum" in vars(gram) and not is_device_array(ridge):
         values, vectors = gram.spectrum
         shares = 1 / (values + ridge[:, None])
-        return (squared_modulus(vectors) @ shares[:, :, None])[:, :, 0]
+        # One slice after another: the squares of all would take as much memory as the eigenvectors.
+        pairs = zip(vectors, shares, strict=True)
+        return np.stack([squared_modulus(one) @ share for one, share in pairs])
     matrices: Any = gram.dense()
     one = xp.eye(gram.size, dtype=matrices.dtype, device=matrices.device)
     inverse = diagonal_of(xp.linalg.inv(matrices + ridge[:, None, None] * one))
