@@ -30,7 +30,8 @@ from tensift.selection import (
     suggest_count,
     suggest_count_by_reconstruction,
 )
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 
 FAMILY = {info.name: info for info in list_selectors()}
 family = pytest.mark.parametrize("info", FAMILY.values(), ids=FAMILY)

@@ -18,7 +18,8 @@ from tensift.rivals import (
     QRSensorSelector,
     VarianceSelector,
 )
-from tensift.selection._geometry import Geometry, standard_error
+from tensift.selection._agreement import standard_error
+from tensift.selection._geometry import Geometry
 
 
 class Problem:

@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tensift._utils.nearest import nearest
 from tensift.moments import GramTensor
 from tensift.selection import suggest_count
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 from tensift.solvers import spectrum_of
 from tensift.solvers.on_device import _spectrum
 

@@ -5,15 +5,12 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tensift._utils.pool import Pool
 from tensift.metrics import neighbours_kept
 from tensift.selection import _overlaps, suggest_count, whitened_components
-from tensift.selection._geometry import (
-    Geometry,
-    GeometryOrder,
-    _look_at,
-    agreement_of,
-    standard_error,
-)
+from tensift.selection._agreement import agreement_of, cross_fitted_agreement, standard_error
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 from tensift.selection._neighbours import neighbour_graph, target_of
 from tensift.selection._overlaps import FibreOverlaps, GramOverlaps
 
@@ -212,7 +209,7 @@ def test_cross_fitting_never_uses_the_feature_itself():
     assert abs(Geometry(X, None).agreement[7]) < 3 * standard_error(100)
     values = X[:, :, None] - X.mean(axis=0)[:, None]
     own = agreement_of(flat(values), 1, neighbour_graph(whitened_components(flat(values))))
-    assert own[7] > 0.1 > _look_at(values, X.std(axis=0))[1][7]
+    assert own[7] > 0.1 > cross_fitted_agreement(values, X.std(axis=0), None, Pool(None))[1][7]
 
 
 def test_agreement_is_cross_fitted_over_two_splits_of_the_features():

@@ -10,7 +10,8 @@ from sklearn.base import clone
 from tensift import ColumnSubsetSelector, GeometrySelector, STPCASelector
 from tensift.rivals import AllFeatures, LaplacianScore, RandomSelector, VarianceSelector
 from tensift.selection import Replacement, Replacements
-from tensift.selection._geometry import Geometry, standard_error
+from tensift.selection._agreement import standard_error
+from tensift.selection._geometry import Geometry
 from tensift.selection._kept_sets import (
     AlignedSet,
     ExplainingSet,

@@ -11,7 +11,8 @@ from sklearn.base import clone
 from tensift import GeometrySelector, STPCASelector, collect_moments
 from tensift.rivals import VarianceSelector
 from tensift.selection import suggest_count, suggest_count_by_reconstruction
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 
 
 def groups(n=90, shape=(6, 5), seed=0):

@@ -18,7 +18,9 @@ from tensift.metrics import (
     redundancy,
 )
 from tensift.selection import ColumnSubsetOrder
-from tensift.selection._geometry import Geometry, GeometryOrder, agreement_of
+from tensift.selection._agreement import agreement_of
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 from tensift.selection._halves import halves_of
 from tensift.selection._linear_estimate import LinearEstimate
 from tensift.selection._neighbours import neighbour_graph, target_of, whitened_components

@@ -29,9 +29,11 @@ __all__ = [
     "check_same_kind",
     "device_of",
     "in_precision",
+    "indices_like",
     "is_complex",
     "is_device_array",
     "kind_of",
+    "moved_or_same",
     "moved_to",
     "namespace_of",
     "precision_of",
@@ -140,6 +142,16 @@ def moved_to(like: Any, values: NDArray, dtype: Any = None) -> Any:
         values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
     moved = xp.asarray(values, device=device_of(like))
     return moved if dtype is None else xp.astype(moved, dtype)
+
+
+def moved_or_same(like: Any, values: NDArray[Any]) -> Any:
+    """Copy values to the device and precision of `like`, if it is not a NumPy array."""
+    return moved_to(like, values, like.dtype) if is_device_array(like) else values
+
+
+def indices_like(like: Any, indices: NDArray[Any]) -> Any:
+    """Copy indices to the device of `like`, if it is not a NumPy array."""
+    return moved_to(like, indices) if is_device_array(like) else indices
 
 
 def is_complex(x: Any) -> bool:

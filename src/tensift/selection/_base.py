@@ -187,6 +187,7 @@ class TensorSelector(PicksChannels, ConstrainedSelector, ReplacingSelector):
             partial(self._checked_count, total),
             suggest=wanted == "auto",
             limits=self._limits(),
+            n_jobs=getattr(self, "n_jobs", None),
         )
         self._keep_selection(selected)
 

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensift._utils.arrays import refuse_masked
 from tensift._utils.namespace import to_numpy
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift._utils.pool import Pool
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 from tensift.selection._given_samples import with_weights
 from tensift.selection._halves import Halves, halves_of, seen_on
 from tensift.selection._kept_neighbours import kept_by
@@ -87,6 +89,7 @@ def suggest_count(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    n_jobs: int | None = None,
 ) -> SuggestedCount:
     """Suggest how many features to keep, from samples alone.
 
@@ -110,6 +113,8 @@ def suggest_count(
     groups : array-like of shape (n,), optional
         The group of each sample. All groups count equally, and the halves of the samples are halves
         of the groups.
+    n_jobs : int or None, default=None
+        Threads; None means 1, -1 means all cores. The result does not depend on it.
 
     Returns
     -------
@@ -139,7 +144,7 @@ def suggest_count(
     refuse_masked(rows, "rows")
     kept = with_weights(rows, sample_weight, groups)
     limits = resolved_for(kept, feature_mode, constraints)
-    return count_by_neighbours(kept, feature_mode, Geometry(kept, feature_mode), limits)
+    return count_by_neighbours(kept, feature_mode, Geometry(kept, feature_mode, n_jobs), limits)
 
 
 def resolved_for(
@@ -158,7 +163,10 @@ def count_by_neighbours(
     whole: Geometry,
     limits: FeatureLimits | None = None,
 ) -> SuggestedCount:
-    """Return what `suggest_count` does, if the geometry of all samples is already known."""
+    """Return what `suggest_count` does, if the geometry of all samples is already known.
+
+    As many threads as that had share the halves of the samples.
+    """
     n_structured = whole.n_structured
     if n_structured == 0:
         reason = (
@@ -172,22 +180,27 @@ def count_by_neighbours(
         empty = np.zeros(0)
         return SuggestedCount(count, reason, _NEAREST, empty, empty, 0, whole.n_features)
     most, remark = min(n_structured, _MOST), ""
-    pairs: Iterable[tuple[Geometry, Geometry]] = [(whole, whole)]
+    pairs: Iterable[list[tuple[Geometry, Geometry]]] = [[(whole, whole)]]
     halves = halves_of(kept)
     seen = seen_on(halves)
-    if halves.sides:
-        pairs = _pairs(halves, feature_mode)
-    if limits is None:
-        looked_at = _counts(most)
-        curves = [_curve(judge, _order(chooser, most), looked_at) for chooser, judge in pairs]
-    else:
-        pairs = list(pairs)
-        limited = _limited(pairs, limits, most)
-        looked_at = _counts(len(limited.orders[0]))
-        curves = [
-            _curve(judge, order, looked_at)
-            for order, (_, judge) in zip(limited.orders, pairs, strict=True)
-        ]
+    with Pool(whole.n_jobs) as pool:
+        if halves.sides:
+            pairs = _pairs(halves, feature_mode, pool)
+        if limits is None:
+            looked_at = _counts(most)
+
+            def curve(pair: tuple[Geometry, Geometry]) -> NDArray[np.float64]:
+                return _curve(pair[1], _order(pair[0], most), looked_at)
+
+            curves = [one for both in pairs for one in pool.map(curve, both)]
+        else:
+            every = [pair for both in pairs for pair in both]
+            limited = _limited(every, limits, most)
+            looked_at = _counts(len(limited.orders[0]))
+            curves = [
+                _curve(judge, order, looked_at)
+                for order, (_, judge) in zip(limited.orders, every, strict=True)
+            ]
     mean = np.mean(curves, axis=0)
     count = int(np.argmax(mean >= _SHARE * mean.max())) + 1
     if limits is not None:
@@ -219,12 +232,21 @@ def _curve(judge: Geometry, order: NDArray[np.intp], counts: list[int]) -> NDArr
     return np.interp(np.arange(1, counts[-1] + 1), counts, kept_by(judge, order, counts))
 
 
-def _pairs(halves: Halves, feature_mode: int | None) -> Iterator[tuple[Geometry, Geometry]]:
-    """Yield halves of the samples in pairs: one to choose features on, one to judge them."""
+def _pairs(
+    halves: Halves, feature_mode: int | None, pool: Pool
+) -> Iterator[list[tuple[Geometry, Geometry]]]:
+    """Yield halves of the samples both ways: one to choose features on, one to judge them.
+
+    They are yielded as they are made, so that only those of one way are in memory.
+    """
+    n_jobs = max(1, pool.workers // 2)  # of each of two at a time
     for number in range(len(halves.sides)):
-        one, other = (Geometry(part, feature_mode) for part in halves.pair(number))
-        yield one, other
-        yield other, one
+
+        def look_at(side: int, number: int = number) -> Geometry:
+            return Geometry(halves.half(number, side), feature_mode, n_jobs)
+
+        one, other = pool.map(look_at, (0, 1))
+        yield [(one, other), (other, one)]
 
 
 def _counts(most: int) -> list[int]:

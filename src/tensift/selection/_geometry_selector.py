@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,8 @@ from tensift.selection._base import TensorSelector
 from tensift.selection._constraints import Constraints
 from tensift.selection._count import count_by_neighbours
 from tensift.selection._gaps import without_gaps
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 from tensift.selection._rules import selection_by
 from tensift.sources import SampleWeights
 
@@ -57,6 +59,8 @@ class GeometrySelector(TensorSelector):
         "feature" divides every feature by its standard deviation in the samples that are looked
         at, for features in different units: then their units do not count. With `feature_mode`, all
         elements of a feature are divided by the same number. None leaves the data as they are.
+    n_jobs : int or None, default=None
+        Threads; None means 1, -1 means all cores. The result does not depend on it.
     verbose : bool or int, default=False
         Show progress on standard error while files are read.
 
@@ -139,6 +143,7 @@ class GeometrySelector(TensorSelector):
         **TensorSelector._may_be_missing,
         "sample_dim": "no_validation",
         "scale": [StrOptions({"feature"}), None],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
     _takes_device_arrays = True
@@ -154,6 +159,7 @@ class GeometrySelector(TensorSelector):
         sample_dim: SampleDims = None,
         missing: str = "raise",
         scale: str | None = None,
+        n_jobs: int | None = None,
         verbose: bool | int = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -163,6 +169,7 @@ class GeometrySelector(TensorSelector):
         self.feature_shape = feature_shape
         self.sample_dim = sample_dim
         self.missing = missing
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @fit_context
@@ -207,7 +214,7 @@ class GeometrySelector(TensorSelector):
             self._deviations = FeatureScale(mode).of_samples(kept.rows, own)
             kept = self._kept_in_units(kept)
         kept = without_gaps(kept)
-        geometry = Geometry(kept, mode)
+        geometry = Geometry(kept, mode, self.n_jobs)
         if geometry.is_constant:
             raise ValueError("X is constant: no feature varies between samples, nothing to learn")
         suggested, limits = None, self._limits()

@@ -125,12 +125,10 @@ class FreeChoice:
         """How many more features are picked before those of the next tier."""
         return next((end - self.n_picked for end in self._ends if self.n_picked < end), 0)
 
-    def next(self, rule: Rule) -> list[Any] | None:
+    def next(self, rule: Any) -> list[Any] | None:
         """Return the best feature of the first tier that has one left."""
-        merits = rule.merits()
+        merits = self._of_free(rule.merits())
         xp = namespace_of(merits)
-        tier = next(i for i, end in enumerate(self._ends) if self.n_picked < end)
-        merits = xp.where(self.is_left & self._tiers[tier], merits, xp.full_like(merits, -math.inf))
         largest = xp.max(merits)
         if self._least is not None and not largest > self._least:
             return None
@@ -139,6 +137,37 @@ class FreeChoice:
         near = merits >= (1 - self._tie) * largest
         pick = xp.reshape(xp.argmax(xp.astype(near, xp.int32)), (1,))
         self.is_left = self.is_left & (self._numbers != pick)
+        self.n_picked += 1
+        return [pick]
+
+    def _of_free(self, merits: Any) -> Any:
+        """Return merits of the features that may be picked now, and less for all others."""
+        xp = namespace_of(merits)
+        tier = next(i for i, end in enumerate(self._ends) if self.n_picked < end)
+        return xp.where(self.is_left & self._tiers[tier], merits, xp.full_like(merits, -math.inf))
+
+
+class BoundedChoice(FreeChoice):
+    """The same picks, for rules on the host that know bounds of merits: few merits are computed.
+
+    Beside the methods of `Rule`, the rule has `bounds` (no merit is larger than its bound),
+    `is_bound` (for which features that is not the merit itself) and `merits_of` some features.
+    """
+
+    def next(self, rule: Any) -> list[Any] | None:
+        """Return the best feature of the first tier that has one left."""
+        merits = self._of_free(rule.bounds())
+        highest = np.array([np.argmax(merits)])
+        merits[highest] = rule.merits_of(highest)
+        largest = float(merits[highest[0]])
+        while True:
+            rivals = np.flatnonzero((merits >= (1 - self._tie) * largest) & rule.is_bound)
+            if not rivals.size:
+                break
+            merits[rivals] = rule.merits_of(rivals)
+            largest = max(largest, float(merits[rivals].max()))
+        pick = np.array([np.argmax(merits >= (1 - self._tie) * largest)])
+        self.is_left[pick] = False
         self.n_picked += 1
         return [pick]
 

@@ -41,10 +41,13 @@ class Halves:
     sides: list[NDArray[np.intp]]
     of_groups: bool
 
+    def half(self, number: int, side: int) -> KeptSamples:
+        """Return one of the halves, 0 or 1, of one way."""
+        return self.samples.take(np.flatnonzero(self.sides[number] == side))
+
     def pair(self, number: int) -> list[KeptSamples]:
         """Return both halves of one way."""
-        side = self.sides[number]
-        return [self.samples.take(np.flatnonzero(side == half)) for half in (0, 1)]
+        return [self.half(number, 0), self.half(number, 1)]
 
 
 def halves_of(kept: KeptSamples) -> Halves:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from tensift._utils.namespace import (
     device_of,
+    indices_like,
+    moved_or_same,
     namespace_of,
     precision_of,
     to_numpy,
@@ -17,7 +19,7 @@ from tensift._utils.namespace import (
 )
 from tensift._utils.nearest import limits_of_nearest, nearest, without_own
 from tensift._utils.threads import one_blas_thread
-from tensift.selection._geometry import Geometry, indices_like, moved_or_same
+from tensift.selection._geometry import Geometry
 
 __all__ = ["kept_by"]
 

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from tensift._utils.namespace import moved_to, namespace_of, precision_of, to_numpy
 from tensift.selection._column_subsets import _RIDGE, _TIE, Regression, _weights
 from tensift.selection._fibres import Fibres
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 
 __all__ = ["AlignedSet", "ExplainingSet", "KeptSet", "best_additions", "best_feature"]
 

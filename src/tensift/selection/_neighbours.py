@@ -26,6 +26,7 @@ from tensift._utils.namespace import (
     precision_of,
     to_numpy,
 )
+from tensift._utils.pool import Pool
 from tensift._utils.stacks import eigh
 
 __all__ = ["SampleComponents", "neighbour_graph", "target_of", "whitened_components"]
@@ -94,6 +95,8 @@ class SampleComponents:
         Columns that make up all values, each in one part.
     most : int, default=100
         How many components to return at most.
+    pool : Pool, optional
+        Its threads share the parts.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class SampleComponents:
         samples: Any,
         parts: list[NDArray[np.intp]] | None = None,
         most: int = max(_COMPONENTS),
+        pool: Pool | None = None,
     ) -> None:
         xp = namespace_of(samples)
         n_samples, n_values = samples.shape
@@ -117,8 +121,13 @@ class SampleComponents:
         self.products = None
         self._grams = []
         if n_values > n_samples:
-            blocks = [samples] if parts is None else (self._columns(part) for part in parts)
-            self._grams = [_on_host(xp.matmul(block, block.T)) for block in blocks]
+
+            def gram_of(part: NDArray[np.intp] | None) -> NDArray[np.float64]:
+                block = samples if part is None else self._columns(part)
+                return _on_host(xp.matmul(block, block.T))
+
+            run = map if pool is None else pool.map
+            self._grams = list(run(gram_of, [None] if parts is None else parts))
         else:
             self.products = xp.matmul(samples.T, samples)
 

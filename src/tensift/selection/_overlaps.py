@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from tensift._utils.namespace import device_of, is_device_array, namespace_of
+from tensift.selection._feature_blocks import feature_blocks
 
 __all__ = ["energies_of", "overlaps_of"]
 
@@ -15,6 +17,7 @@ _MOST_PRODUCTS = 2**22  # of values with values, if they are kept
 _FASTER = 16  # one product of matrices, against as many of a matrix with vectors
 _WRITING = 600  # the time to write a product, in multiply-adds
 _BLOCK_VALUES = 2**20  # squared together
+_MUCH = 2**22  # values
 _BLOCK_ON_DEVICE = 2**25  # the same, where few large operations are faster than many small ones
 
 
@@ -87,25 +90,31 @@ class Overlaps(ABC):
 
 
 class FibreOverlaps(Overlaps):
-    """``||X_i^T X_j||^2``, from products of values."""
+    """``||X_i^T X_j||^2``, from products of values.
+
+    Attributes
+    ----------
+    values : array of shape (n, features, t)
+        The values.
+    """
 
     def __init__(self, values: Any, products: Any = None) -> None:
         n_samples, self._n_features, self._depth = values.shape
         xp = namespace_of(values)
-        self._values = values
+        self.values = values
         self._flat = xp.reshape(values, (n_samples, -1))
         self._products = products
         self.squares = self._squares()
 
     def _squares(self) -> Any:
-        xp = namespace_of(self._values)
+        xp = namespace_of(self.values)
         if self._depth == 1:
-            return energies_of(self._values)[:, 0] ** 2
+            return energies_of(self.values)[:, 0] ** 2
         return xp.stack([self._norm_of_gram(j) for j in range(self._n_features)])
 
     def _norm_of_gram(self, feature: int) -> Any:
-        xp = namespace_of(self._values)
-        fibre = self._values[:, feature, :]
+        xp = namespace_of(self.values)
+        fibre = self.values[:, feature, :]
         left, right = (fibre.T, fibre) if self._depth <= fibre.shape[0] else (fibre, fibre.T)
         return xp.sum(xp.matmul(left, right) ** 2)
 
@@ -117,17 +126,34 @@ class FibreOverlaps(Overlaps):
         if self._products is None and saves_time and size**2 <= _MOST_PRODUCTS:
             self._products = namespace_of(self._flat).matmul(self._flat.T, self._flat)
 
+    @property
+    def reads_much(self) -> bool:
+        """Whether `with_feature` reads more values than fit into a cache."""
+        return self._products is None and math.prod(self.values.shape) >= _MUCH
+
     def with_feature(self, feature: Any) -> Any:
         """Return ``b_ij`` for all features ``i``; `feature` is an array without axes."""
-        xp = namespace_of(self._values)
-        columns = self._columns(feature[None])
+        xp = namespace_of(self.values)
         if self._products is not None:
+            columns = self._columns(feature[None])
             return self._summed(xp.take(self._products, columns, axis=0))[0, :]
-        return self._summed(xp.matmul(self._flat.T, xp.take(self._flat, columns, axis=1)))[:, 0]
+        with_block = self.with_features(feature[None])
+        return xp.concat([with_block(block)[:, 0] for block in feature_blocks(self.values)])
+
+    def with_features(self, features: Any) -> Callable[[slice], Any]:
+        """Return a function from a block of features to their ``b_ij`` with all of some others."""
+        xp = namespace_of(self.values)
+        others = xp.take(self._flat, self._columns(features), axis=1)
+
+        def with_block(block: slice) -> Any:
+            part = self._flat[:, block.start * self._depth : block.stop * self._depth]
+            return self._summed(xp.matmul(part.T, others))
+
+        return with_block
 
     def between(self, some: Any, others: Any) -> Any:
         """Return ``b_ij`` for features ``i`` in `some` and ``j`` in `others`."""
-        xp = namespace_of(self._values)
+        xp = namespace_of(self.values)
         some, others = self._columns(some), self._columns(others)
         if self._products is not None:
             return self._summed(xp.take(xp.take(self._products, some, axis=0), others, axis=1))

@@ -13,7 +13,8 @@ from tensift._utils.namespace import is_device_array, moved_to, to_numpy
 from tensift.selection._column_subsets import ColumnSubsetOrder
 from tensift.selection._count import SuggestedCount, count_by_neighbours
 from tensift.selection._count_by_reconstruction import count_by_reconstruction
-from tensift.selection._geometry import Geometry, GeometryOrder
+from tensift.selection._geometry import Geometry
+from tensift.selection._geometry_order import GeometryOrder
 from tensift.selection._greedy import FixedMerits
 from tensift.selection._limited_choice import Chosen, choose
 from tensift.selection._limits import FeatureLimits
@@ -99,6 +100,7 @@ def select_features(
     *,
     suggest: bool,
     limits: FeatureLimits | None = None,
+    n_jobs: int | None = None,
 ) -> Selection:
     """Order features by a rule.
 
@@ -119,11 +121,13 @@ def select_features(
         Whether to suggest a number of features.
     limits : FeatureLimits, optional
         The constraints.
+    n_jobs : int or None
+        Threads for "geometry" and its suggestion. The result does not depend on it.
     """
     geometry = suggested = None
     kept = None if rows is None else KeptSamples.of(rows)
     if rule == "geometry" or (suggest and rule == "top"):
-        geometry = Geometry(kept, feature_mode)
+        geometry = Geometry(kept, feature_mode, n_jobs)
     if suggest and kept is not None:
         whole = replace(kept, observed=None)  # estimates are taken as they are
         if geometry is None:

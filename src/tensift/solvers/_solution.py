@@ -103,7 +103,7 @@ class Solution:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Solution], found: NDArray | None = None) -> Solution:
-        """Solutions of consecutive slices as one; `found` are their operators, if joined already."""
+        """Solutions of consecutive slices as one; `found` are the operators, if joined already."""
         steps = max(part.objective_path.shape[1] for part in parts)
         return cls(
             found=_joined([part.found for part in parts]) if found is None else found,
