@@ -8,6 +8,9 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tensift import STPCASelector, TensorPCA, stpca_path
+from tensift.algebra import make_transforms
+from tensift.moments import Orientation, SamplesInMemory, _factors_in_passes
+from tensift.moments._factors_in_passes import FactorsInPasses
 from tensift.moments._in_passes import MomentsInPasses, passes_for
 from tensift.rivals import SPCAPSD
 from tensift.sources import Chunks
@@ -164,3 +167,71 @@ def test_blocks_cover_all_slices_evenly():
         blocks = passes_for(orientation, 60, rereadable=True)
     assert [(block.start, block.stop) for block in blocks] == [(0, 4), (4, 8), (8, 12)]
     assert passes_for(orientation, 60, rereadable=True) is None
+
+
+def few(n=9, complex_values=False):
+    rng = np.random.default_rng(1)
+    samples = rng.normal(size=(n, 14, 4, 3)) * np.linspace(0.1, 2, 3) + 5
+    return samples + 1j * rng.normal(size=samples.shape) if complex_values else samples
+
+
+ORDERS_ZEROS = "ignore:.*features have a score of zero:UserWarning"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings(ORDERS_ZEROS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"orientation": 0, "basis": ["dct", "identity"]},
+        {"basis": "dft", "lam": 0.3, "eta": 0.2, "score_by": "energy"},
+        {"scale": "feature"},
+        {"complex_values": True, "lam": 0.3, "eta": 0.2},
+    ],
+    ids=str,
+)
+def test_factors_of_samples_in_memory_are_cut_out_of_them(options, weighted):
+    options = dict(options)
+    samples = few(complex_values=options.pop("complex_values", False))
+    weights = np.random.default_rng(2).integers(1, 3, len(samples)).astype(float)
+    weights = weights if weighted else None
+    expected = STPCASelector(10, selection="top", **options).fit(samples, sample_weight=weights)
+    for n_jobs in (1, 2):
+        with sklearn.config_context(working_memory=0.02):
+            found = STPCASelector(10, selection="top", n_jobs=n_jobs, **options)
+            found.fit(samples, sample_weight=weights)
+        assert isinstance(found._moments, FactorsInPasses)
+        assert len(found._moments.blocks) > 1
+        largest = expected.scores_.max()
+        assert_allclose(found.scores_, expected.scores_, atol=1e-9 * largest)
+        assert_allclose(found.objective_, expected.objective_, rtol=1e-9)
+        for name in ("count", "total", "peak"):
+            assert getattr(found._moments, name) == getattr(expected._moments, name)
+        assert_allclose(found._moments.mean, expected._moments.mean, rtol=1e-12)
+        assert_allclose(found._moments.spread(), expected._moments.spread(), rtol=1e-10)
+
+
+@pytest.mark.filterwarnings(ORDERS_ZEROS)
+def test_cut_factors_do_not_depend_on_workers_and_are_dropped_after_the_fit(monkeypatch):
+    monkeypatch.setattr(_factors_in_passes, "_VALUES", 100)
+    fitted = []
+    for n_jobs in (1, 3):
+        with sklearn.config_context(working_memory=0.02):
+            fitted.append(STPCASelector(10, selection="top", n_jobs=n_jobs).fit(few()))
+    assert_array_equal(fitted[0].scores_, fitted[1].scores_)
+    assert_array_equal(fitted[0].objective_path_, fitted[1].objective_path_)
+    with pytest.raises(ValueError, match="the samples not kept"):
+        fitted[0]._moments.gram_of(slice(0, 1))
+
+
+def test_cut_factors_are_those_of_the_centred_samples():
+    samples = few()
+    orientation = Orientation((14, 4, 3), 0, make_transforms("identity", [4, 3]))
+    moments = FactorsInPasses(SamplesInMemory(samples), orientation, [slice(0, 5), slice(5, 12)])
+    centred = (samples - samples.mean(axis=0)).reshape(9, 14, 12)
+    for number, gram in moments.grams():
+        block = moments.blocks[number]
+        expected = np.einsum("nqp,nrp->pqr", centred[:, :, block], centred[:, :, block])
+        assert gram.thin
+        assert_allclose(gram.dense(), expected, atol=1e-12)

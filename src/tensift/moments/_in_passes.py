@@ -98,13 +98,15 @@ class MomentsInPasses(Moments):
         """Return the Gram matrices of a block of slices; those of the last block are cached."""
         if self._cached is None or self._cached[0] != block:
             self._cached = None  # free the memory first
-            self._cached = (block, self._collect(block).gram())
+            self._cached = (block, self._gram(block))
         return self._cached[1]
 
-    def grams(self) -> Iterator[tuple[slice, GramTensor]]:
-        """Yield all blocks in order, with their Gram matrices."""
-        for block in self.blocks:
-            yield block, self.gram_of(block)
+    def grams(self) -> Iterator[tuple[int, GramTensor]]:
+        """Yield the number of each block and its Gram matrices; the block that is cached first."""
+        numbers = range(len(self.blocks))
+        cached = None if self._cached is None else self._cached[0]
+        for number in sorted(numbers, key=lambda number: self.blocks[number] != cached):
+            yield number, self.gram_of(self.blocks[number])
 
     def standardised(self, deviations: NDArray[np.float64]) -> MomentsInPasses:
         """Return moments whose slices are divided, here before they are transformed."""
@@ -119,6 +121,9 @@ class MomentsInPasses(Moments):
     def forget_samples(self) -> None:
         """Drop the samples and the cached Gram matrices."""
         self.source, self._cached = None, None
+
+    def _gram(self, block: slice) -> GramTensor:
+        return self._collect(block).gram()
 
     def _collect(self, block: slice, subsample: EvenSubsample | None = None) -> Moments:
         if self.source is None:

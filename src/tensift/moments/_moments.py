@@ -390,17 +390,13 @@ class Moments:
         return scaled
 
     def _to_slices(self, samples: NDArray) -> NDArray:
-        slices: NDArray = self.orientation.to_slices(samples)
-        return slices if self.slices is None else slices[self.slices]
+        slices: NDArray = self.orientation.to_slices(samples, self.slices)
+        return slices
 
     @property
     def _slices_are_features(self) -> bool:
         """Whether slices are the samples with permuted axes: all slices, no transform."""
-        return (
-            self.slices is None
-            and self.orientation.deviations is None
-            and all(transform.name == "identity" for transform in self.orientation.transforms)
-        )
+        return self.slices is None and self.orientation.keeps_values
 
     @staticmethod
     def _tasks(scatter: NDArray) -> list[slice]:

@@ -107,8 +107,17 @@ class Orientation:
         """How many slices each kept slice represents: 2 for a conjugate pair, else 1."""
         return np.where(self.conjugate_of[self.kept_slices] == self.kept_slices, 1, 2)
 
-    def to_slices(self, samples: Any) -> Any:
-        """Transform samples ``(n, d_1, ..., d_m)`` into the kept slices, ``(p', q, n)``."""
+    @property
+    def keeps_values(self) -> bool:
+        """Whether slices are the samples themselves, with their axes permuted."""
+        names = {transform.name for transform in self.transforms}
+        return self.deviations is None and names <= {"identity"}
+
+    def to_slices(self, samples: Any, only: slice | None = None) -> Any:
+        """Transform samples ``(n, d_1, ..., d_m)`` into the kept slices, ``(p', q, n)``.
+
+        Of samples on the host, `only` some of these slices may be made.
+        """
         if self.deviations is not None:
             samples = divided(samples, self.deviations.reshape(samples.shape[1:]))
         if is_device_array(samples):
@@ -120,6 +129,7 @@ class Orientation:
         if len(self.kept_slices) < self.n_slices:
             rows = rows[self.kept_slices]
             rows[self.multiplicity == 1] = rows[self.multiplicity == 1].real  # remove rounding
+        rows = rows if only is None else rows[only]
         # Keep features last in memory, as in the samples: this copy is the cheapest.
         return np.swapaxes(np.ascontiguousarray(rows), 1, 2)
 

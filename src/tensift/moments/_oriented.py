@@ -31,6 +31,7 @@ from tensift.moments._chunk_measures import (
 from tensift.moments._conditional_means import filled_for
 from tensift.moments._data_checks import check_magnitude, refuse_gradients
 from tensift.moments._device_moments import DeviceMoments
+from tensift.moments._factors_in_passes import FactorsInPasses
 from tensift.moments._from_source import moments_of_source
 from tensift.moments._in_memory import SamplesInMemory
 from tensift.moments._in_passes import MomentsInPasses, passes_for
@@ -258,13 +259,16 @@ class OrientedEstimator(ResultsOfMoments, SampleOrienter):
         samples, weights = given.rows, given.weights
         orientation = self._orientation_of_array(given)
         subsample = self._new_subsample()
-        blocks = None
+        blocks = rank = None
         if self._solves_in_passes and not is_device_array(samples):
             rank = _most_columns(len(samples), weights)
             blocks = passes_for(orientation, rank, rereadable=True, in_memory=samples.nbytes)
         if blocks is None:
             blank = empty_moments(orientation, samples, missing=self._allows_missing)
             moments = self._updated(blank, samples, weights)
+        elif not self._allows_missing and rank is not None and rank < orientation.size:
+            n_jobs = self._reading_options()["n_jobs"]
+            moments = FactorsInPasses(given, orientation, blocks, n_jobs=n_jobs)
         else:
             rows = StoredSource(SlicingReader(samples))
             rows.weigh(weights)

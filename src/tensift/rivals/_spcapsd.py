@@ -196,8 +196,8 @@ class _FlatOrientation(Orientation):
     def other_shape(self) -> tuple[int, ...]:
         return ()
 
-    def to_slices(self, samples: NDArray) -> NDArray:
-        return super().to_slices(samples.reshape(len(samples), -1))
+    def to_slices(self, samples: Any, only: slice | None = None) -> Any:
+        return super().to_slices(samples.reshape(len(samples), -1), only)
 
     def in_slices(self, values: NDArray) -> NDArray:
         return values.reshape(1, -1)

@@ -158,11 +158,14 @@ class GeometryOrder:
         feature = pick[0, ...]
         self._picks.append(feature)
         self._total = self._total + xp.take(self._gains, pick)[0, ...]
-        self._square = self._square + xp.take(self._grown(), pick)[0, ...] - self._kappa
+        grown = xp.take(self._growth, pick)[0, ...]
         if self._sums is None:
             self._growth = self._growth + 2 * self.geometry.overlaps.with_feature(feature)
         else:
+            self._sums.count(pick, self._pool)
+            grown = grown + 2 * self._sums.values[pick[0]]
             self._sums.add(int(feature))
+        self._square = self._square + grown - self._kappa
 
     @property
     def objective(self) -> Any:

@@ -156,17 +156,14 @@ class BoundedChoice(FreeChoice):
 
     def next(self, rule: Any) -> list[Any] | None:
         """Return the best feature of the first tier that has one left."""
-        merits = self._of_free(rule.bounds())
-        highest = np.array([np.argmax(merits)])
-        merits[highest] = rule.merits_of(highest)
-        largest = float(merits[highest[0]])
-        while True:
-            rivals = np.flatnonzero((merits >= (1 - self._tie) * largest) & rule.is_bound)
-            if not rivals.size:
-                break
-            merits[rivals] = rule.merits_of(rivals)
-            largest = max(largest, float(merits[rivals].max()))
-        pick = np.array([np.argmax(merits >= (1 - self._tie) * largest)])
+        merits, is_bound = self._of_free(rule.bounds()), rule.is_bound.copy()
+        rivals = np.array([np.argmax(merits)])
+        reached = -math.inf
+        while rivals.size:
+            merits[rivals], is_bound[rivals] = rule.merits_of(rivals), False
+            reached = merits.max(where=~is_bound, initial=-math.inf)
+            rivals = np.flatnonzero((merits >= (1 - self._tie) * reached) & is_bound)
+        pick = np.array([np.argmax(merits >= (1 - self._tie) * reached)])
         self.is_left[pick] = False
         self.n_picked += 1
         return [pick]

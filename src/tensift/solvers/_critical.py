@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensift._utils.namespace import is_complex, is_device_array, namespace_of
-from tensift.moments import GramTensor
+from tensift._utils.pool import Pool
+from tensift.moments import GramTensor, blocks_of
 from tensift.solvers import on_device
 from tensift.solvers._algebra import Algebra, HostAlgebra, algebra_of
 from tensift.solvers._problem import column_norms
@@ -90,12 +91,20 @@ def critical_penalties(
     return CriticalPenalties(eta * longest, eta)
 
 
-def bounds_of_critical(gram: GramTensor) -> CriticalPenalties:
+def bounds_of_critical(gram: GramTensor, n_jobs: int | None = None) -> CriticalPenalties:
     """The critical eta, and an upper bound of the critical lam: twice the longest column of ``S``.
 
     This is cheap: one product and the largest eigenvalue, for thin factors in the smaller order.
-    Eigenvalues that are known already are used.
+    Eigenvalues that are known already are used. On the host, threads share the slices.
     """
+    if is_device_array(gram.array):
+        return _bounds_of_stack(gram)
+    with Pool(n_jobs, single=gram.n_slices == 1) as pool:
+        found = pool.map(lambda block: _bounds_of_stack(gram[block]), blocks_of(gram))
+    return CriticalPenalties(max(one.lam for one in found), max(one.eta for one in found))
+
+
+def _bounds_of_stack(gram: GramTensor) -> CriticalPenalties:
     factor = gram.array
     xp = namespace_of(factor)
     if gram.thin:

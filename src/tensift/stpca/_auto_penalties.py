@@ -100,7 +100,7 @@ def choose_penalties(
     little after all, the search goes on with solutions.
     """
     executor.prepare(n_jobs)
-    bounds = executor.bounds()
+    bounds = executor.bounds(n_jobs)
     energy, shared = executor.energies(n_samples)
     shared = max(shared, _LEAST_SHARED * energy)
 
@@ -133,12 +133,12 @@ def choose_penalties(
         solution, shares[fraction] = solved(fraction, solver)
         if kept is None or _value(fraction, shares) > _value(kept[0], shares):
             kept = fraction, solution
-        estimates.correct(fraction, shares[fraction])
-        fraction = _next_fraction(shares, estimates)
+        fraction = _next_fraction(fraction, shares, estimates)
     assert kept is not None
     fraction, solution = kept
     chosen = penalties(fraction)
     reason = _reason(chosen, (lam is None, eta is None), fraction, shares)
+    estimates.move_to(fraction, shares[fraction])
     curve = {one: share for one, share in estimates.shares().items() if _is_apart(one, shares)}
     curve |= shares
     tried = np.array(sorted(curve))
@@ -172,6 +172,12 @@ class _Estimates:
         if fraction not in self._known:
             self._known |= self._estimated([fraction])
         self._error = share - self._known[fraction]
+
+    def move_to(self, fraction: float, share: float) -> None:
+        """Shift the curve through all estimates to a share, without another estimate."""
+        known = sorted(self._known)
+        there = np.interp(np.log(fraction), np.log(known), [self._known[one] for one in known])
+        self._error = share - float(there)
 
     def crossing(self) -> float:
         """Return the largest fraction that explains enough, by interpolation; else the smallest."""
@@ -223,7 +229,7 @@ def _value(fraction: float, shares: dict[float, float]) -> tuple[bool, float]:
     return enough, fraction if enough else -fraction
 
 
-def _next_fraction(shares: dict[float, float], estimates: _Estimates) -> float | None:
+def _next_fraction(last: float, shares: dict[float, float], estimates: _Estimates) -> float | None:
     """Return the fraction to solve at next; None if one is good enough or none can be better."""
     if len(shares) == _MOST_TRIES or any(abs(s - _SHARE) <= _TOLERANCE for s in shares.values()):
         return None
@@ -231,6 +237,7 @@ def _next_fraction(shares: dict[float, float], estimates: _Estimates) -> float |
     high = min((one for one, share in shares.items() if share < _SHARE), default=math.inf)
     if low >= high or low == _LARGEST or high == _SMALLEST:
         return None  # the paper's iteration need not be monotone
+    estimates.correct(last, shares[last])
     estimate = estimates.crossing()
     if low < estimate < high:
         return estimate

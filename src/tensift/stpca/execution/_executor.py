@@ -63,7 +63,7 @@ class SliceExecutor(ABC):
         """Return the critical penalties: above either, the optimum of every slice is zero."""
 
     @abstractmethod
-    def bounds(self) -> CriticalPenalties:
+    def bounds(self, n_jobs: int | None = None) -> CriticalPenalties:
         """Return the critical eta and an upper bound of the critical lam, which is quick."""
 
     @abstractmethod
@@ -156,9 +156,9 @@ class LocalExecutor(SliceExecutor):
         """Return the penalties above which the optimum of every slice is zero."""
         return critical_penalties(self.gram)
 
-    def bounds(self) -> CriticalPenalties:
-        """Return the critical eta and an upper bound of the critical lam."""
-        return bounds_of_critical(self.gram)
+    def bounds(self, n_jobs: int | None = None) -> CriticalPenalties:
+        """Return the critical eta and an upper bound of the critical lam, in threads."""
+        return bounds_of_critical(self.gram, n_jobs)
 
     def energies(self, n_samples: float) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from tensift.stpca.execution._on_dask import LazySolution, largest_of
 
 __all__ = ["PassExecutor"]
 
+T = TypeVar("T")
 _ROUNDING = 1e-6  # relative error that the bounds of equal slices may have
 
 
@@ -53,7 +55,19 @@ class PassExecutor(SliceExecutor):
         self._moments, self._factor = moments, factor
         self.n_slices = len(moments.orientation.kept_slices)
         self.size = moments.orientation.size
-        self._varies: list[NDArray[np.bool_]] = []
+        self._varies: dict[int, NDArray[np.bool_]] = {}
+        self._prepared: tuple[CriticalPenalties, tuple[float, float]] | None = None
+
+    def prepare(self, n_jobs: int | None = None) -> None:
+        """Find the bounds and the energies of all slices, with one pass for each block."""
+        n_samples = self._moments.sample_size
+        found = {
+            number: (bounds_of_critical(gram, n_jobs), energies_of(gram, n_samples))
+            for number, gram in self._moments.grams()
+        }
+        bounds, energies = zip(*_in_order(found), strict=True)
+        total, shared = (self._factor**2 * sum(part) for part in zip(*energies, strict=True))
+        self._prepared = largest_of(bounds, self._factor), (total, shared)
 
     def critical(self) -> CriticalPenalties:
         """Return the penalties above which the optimum of every slice is zero.
@@ -70,17 +84,20 @@ class PassExecutor(SliceExecutor):
         assert held is not None
         return critical_penalties(self._scaled(held))
 
-    def bounds(self) -> CriticalPenalties:
+    def bounds(self, n_jobs: int | None = None) -> CriticalPenalties:
         """Return the critical eta and an upper bound of the critical lam."""
-        return largest_of(
-            [bounds_of_critical(gram) for _, gram in self._moments.grams()], self._factor
-        )
+        if self._prepared is None:
+            self.prepare(n_jobs)
+        assert self._prepared is not None
+        return self._prepared[0]
 
     def energies(self, n_samples: float) -> tuple[float, float]:
         """Return the sum of squares of all slices, and the part that features share."""
-        found = [energies_of(gram, n_samples) for _, gram in self._moments.grams()]
-        energy, shared = (self._factor**2 * sum(part) for part in zip(*found, strict=True))
-        return energy, shared
+        del n_samples  # the moments know it
+        if self._prepared is None:
+            self.prepare()
+        assert self._prepared is not None
+        return self._prepared[1]
 
     def estimates(
         self,
@@ -90,11 +107,11 @@ class PassExecutor(SliceExecutor):
         n_jobs: int | None = None,
     ) -> NDArray[np.float64]:
         """Return the sum of all objectives, for each pair of penalties: one pass per block."""
-        found = [
-            estimated_objectives(self._scaled(gram), lams, etas, ridge, n_jobs)
-            for _, gram in self._moments.grams()
-        ]
-        return np.sum(found, axis=0)
+        found = {
+            number: estimated_objectives(self._scaled(gram), lams, etas, ridge, n_jobs)
+            for number, gram in self._moments.grams()
+        }
+        return np.sum(_in_order(found), axis=0)
 
     def solve(
         self,
@@ -105,15 +122,16 @@ class PassExecutor(SliceExecutor):
         callback: Callable[[int], None] | None = None,
     ) -> Solution:
         """Solve every slice, one block after another."""
-        parts, norms = [], []
-        self._varies = []
-        for block, gram in self._moments.grams():
-            told = None if callback is None else _OffsetCallback(block.start, callback)
+        parts: dict[int, Solution] = {}
+        norms, n_solved = {}, 0
+        for number, gram in self._moments.grams():
+            told = None if callback is None else _OffsetCallback(n_solved, callback)
             solution = solver.solve(solver.problems(self._scaled(gram), lam, eta), n_jobs, told)
-            norms.append(solution.norms)
-            parts.append(replace(solution, found=np.empty((gram.n_slices, 0, 0))))
-            self._varies.append(variances(gram) > 0)
-        return LazySolution(parts, norms, operators_are_not_kept)
+            norms[number] = solution.norms
+            parts[number] = replace(solution, found=np.empty((gram.n_slices, 0, 0)))
+            self._varies[number] = variances(gram) > 0
+            n_solved += gram.n_slices
+        return LazySolution(_in_order(parts), _in_order(norms), operators_are_not_kept)
 
     def columns_that_vary(self, n_waiting: int) -> NDArray[np.bool_]:
         """Return a mask of the columns that vary, and warn of the passes that will follow."""
@@ -122,7 +140,7 @@ class PassExecutor(SliceExecutor):
             f"{len(self._moments.blocks)} times for every smaller pair of penalties. To avoid "
             "this, use smaller lam and eta, or a larger working_memory of scikit-learn"
         )
-        return np.concatenate(self._varies)
+        return np.concatenate(_in_order(self._varies))
 
     def norms_at_smaller_penalties(
         self, solver: SliceSolver, lam: float, eta: float, n_jobs: int | None = None
@@ -195,6 +213,11 @@ class _OffsetCallback:
 
     def __call__(self, done: int) -> None:
         self._callback(self._before + done)
+
+
+def _in_order(parts: Mapping[int, T]) -> list[T]:
+    """Return what was found for each block, in the order of the slices."""
+    return [parts[number] for number in sorted(parts)]
 
 
 def operators_are_not_kept() -> NDArray:

@@ -78,7 +78,7 @@ class DaskExecutor(SliceExecutor):
         )
         return critical
 
-    def bounds(self) -> CriticalPenalties:
+    def bounds(self, n_jobs: int | None = None) -> CriticalPenalties:
         """Return the critical eta and an upper bound of the critical lam."""
         return largest_of(gather_results(self._on_blocks(bounds_of_critical)), self._factor)
 

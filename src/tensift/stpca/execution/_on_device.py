@@ -66,7 +66,7 @@ class DeviceExecutor(SliceExecutor):
         """Return the penalties above which the optimum of every slice is zero."""
         return critical_penalties(self.gram)
 
-    def bounds(self) -> CriticalPenalties:
+    def bounds(self, n_jobs: int | None = None) -> CriticalPenalties:
         """Return the critical eta and an upper bound of the critical lam.
 
         The eigenvalues are those that estimates and the exact solver need too: libraries for
