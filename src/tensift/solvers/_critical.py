@@ -18,11 +18,14 @@ from tensift.solvers.on_device._memory import block_elements
 
 __all__ = ["CriticalPenalties", "bounds_of_critical", "bounds_of_slices", "critical_penalties"]
 
-_LARGE, _FEW = 512, 4  # features, and features for the square of the number of samples
-_DENSE, _LARGEST_DENSE, _MANY = 4096, 8192, 16  # features, and features for each sample
+# Matrices of thin factors are not formed in two cases. Above `_LARGE` features, and `_FEW` for the
+# square of the number of samples, factors are faster. Above `_DENSE` features, matrices take too
+# much memory; up to `_LARGEST_DENSE` they may, if there are at most `_MANY` for each sample.
+_LARGE, _FEW = 512, 4
+_DENSE, _LARGEST_DENSE, _MANY = 4096, 8192, 16
 _BLOCK = 2**18  # entries of matrices that are stepped together: they stay in the cache
-_LONGER, _LONGEST = 1.5, 50.0  # steps
-_LEAST = -25.0  # logarithms of weights, less the largest: smaller ones change nothing
+_LONGER, _LONGEST = 1.5, 50.0  # factor of a step after a good one, and the longest step
+_LEAST = -25.0  # logarithm of a share of the largest weight: smaller weights change no bound
 _SHARE_OF_GAP, _SHARE_OF_TOL = 1 / 16, 1 / 8  # errors of squared lengths that are accepted
 _ROUNDING = 1e-12  # of bounds
 
@@ -68,7 +71,7 @@ def critical_penalties(
     ``sum_j d_j g_j`` and ``max_j g_j``. The lower of the two is concave in ``d`` and ``g`` is its
     gradient, so they meet where it is largest. Weights times ``g`` are better weights.
 
-    With thin factors and many features, `q x q` matrices are never formed.
+    With thin factors and many features, no ``q x q`` matrix is formed.
 
     Under both penalties the optimum is zero if ``lam / critical + eta / critical >= 1``, because
     the matching mixture of the two multipliers proves it.
@@ -97,8 +100,7 @@ def critical_penalties(
     scaled = _ScaledSlices(gram)
     if scaled.unit == 0:
         return CriticalPenalties(0.0, 0.0)
-    eta, lam = scaled.largest_eigenvalue(), scaled.shortest_columns(tol, max_iter)
-    return CriticalPenalties(scaled.unit * lam, scaled.unit * eta)
+    return CriticalPenalties(scaled.critical_lam(tol, max_iter), scaled.critical_eta())
 
 
 def bounds_of_critical(gram: GramTensor) -> CriticalPenalties:
@@ -148,44 +150,51 @@ class _ScaledSlices:
         self._lower = (to_numpy(diagonals) * (2 / self.unit)) ** 2
         self._upper = to_numpy(xp.max(self._squares, axis=1))
 
-    def largest_eigenvalue(self) -> float:
-        """The largest eigenvalue of all slices.
+    def critical_eta(self) -> float:
+        """Twice the largest eigenvalue of all ``S``, not less than what solvers find.
 
         It is at most the Frobenius norm, and at least the length of any column.
         """
-        largest = np.sqrt(to_numpy(namespace_of(self._squares).sum(self._squares, axis=1)))
-        order = _descending(largest, np.sqrt(self._upper.max()))
+        xp = namespace_of(self._squares)
+        largest = self.unit * np.sqrt(to_numpy(xp.sum(self._squares, axis=1)))
+        order = _descending(largest, self.unit * np.sqrt(self._upper.max()))
         if self._on_device:  # a device takes as long for all of them as for one
-            return self._eigenvalue(order)
+            return self.unit * float(xp.max(xp.linalg.eigvalsh(_inner(self._some(order)))))
         found = 0.0
         for j in order:
             if largest[j] <= found:
                 break
-            found = max(found, self._eigenvalue(j[None]))
+            if self._gram.thin:
+                value = self.unit * float(np.linalg.eigvalsh(_inner(self._some(j[None]))).max())
+                value *= 1 + _ROUNDING
+            else:  # the very digits that the solver has, because this is where its optimum is zero
+                value = 2 * float(self._gram[j[None]].spectrum[0].max())
+            found = max(found, value)
         return found
 
-    def _eigenvalue(self, index: NDArray[np.intp]) -> float:
-        xp = namespace_of(self._gram.array)
-        return float(xp.max(xp.linalg.eigvalsh(_inner(self._some(index)))))
+    def critical_lam(self, tol: float, max_iter: int) -> float:
+        """How short the longest column of a G with ``herm(G) >= 2 S`` can be: the largest slice."""
+        lower = float(self._lower.max())
+        upper, goal = lower, (1 + tol) ** 2
+        for index in self._in_blocks(_descending(self._upper, lower)):
+            if self._upper[index[0]] <= goal * lower:
+                upper = max(upper, self._upper[index[0]])
+                break
+            found, lower = self._bounds_of(index, lower, tol, max_iter)
+            upper = max(upper, found)
+        return self.unit * float(np.sqrt(upper))
 
-    def shortest_columns(self, tol: float, max_iter: int) -> float:
-        """How short the longest column of a G with ``herm(G) >= M`` can be; the largest slice."""
-        best = float(self._lower.max())
-        found, goal = best, (1 + tol) ** 2
-        for index in self._in_blocks(_descending(self._upper, best)):
-            if self._upper[index[0]] <= goal * best:
-                return float(np.sqrt(max(found, self._upper[index[0]])))
-            upper, best = self._shortened(index, best, tol, max_iter)
-            found = max(found, upper)
-        return float(np.sqrt(found))
-
-    def _shortened(
-        self, index: NDArray[np.intp], best: float, tol: float, max_iter: int
+    def _bounds_of(
+        self, index: NDArray[np.intp], lower: float, tol: float, max_iter: int
     ) -> tuple[float, float]:
-        """Upper and lower bounds of the largest square among some slices, or `best` below them."""
+        """An upper bound of the squares of some slices, and a lower bound of the largest of all.
+
+        `lower` is what is known of the largest of all. Slices leave as soon as they cannot be
+        larger by more than `tol`.
+        """
         part, squares = self._some(index), self._taken(self._squares, index)
         algebra = algebra_of(part.array)
-        xp, goal, found = algebra.xp, (1 + tol) ** 2, best
+        xp, goal, found = algebra.xp, (1 + tol) ** 2, lower
         lengths: LengthsOfMatrices | LengthsOfFactor = (
             LengthsOfMatrices(algebra, part.dense())
             if self._forms_matrices
@@ -194,13 +203,13 @@ class _ScaledSlices:
         upper, mean = xp.max(squares, axis=1), xp.mean(squares, axis=1)  # of equal weights
         logs, step, spread = xp.zeros_like(squares), xp.ones_like(upper), upper / mean
         for _ in range(max_iter):
-            best = max(best, float(xp.max(mean)))
-            closed = upper <= goal * best
+            lower = max(lower, float(xp.max(mean)))
+            closed = upper <= goal * lower
             if xp.any(closed):
                 found = max(found, float(xp.max(xp.where(closed, upper, xp.zeros_like(upper)))))
                 (wanted,) = xp.nonzero(~closed)
                 if not wanted.shape[0]:
-                    return found, best
+                    return found, lower
                 lengths.keep(wanted)
                 squares, upper, mean, logs, step, spread = (
                     algebra.take(array, wanted)
@@ -219,7 +228,7 @@ class _ScaledSlices:
             step = xp.where(longest / mean > spread, xp.ones_like(step), longer)
             spread = longest / mean
             mean, upper = mean / (1 + error), xp.minimum(upper, longest / (1 - error))
-        return max(found, float(xp.max(upper))), max(best, float(xp.max(mean)))
+        return max(found, float(xp.max(upper))), max(lower, float(xp.max(mean)))
 
     def _in_blocks(self, index: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         return np.split(index, range(self._together, len(index), self._together))
