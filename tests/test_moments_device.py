@@ -265,5 +265,7 @@ def test_critical_penalties_bracket_the_optimum_at_zero(library, complex_):
     expected = critical_penalties(GramTensor(gram, thin=False))
     assert found.eta == pytest.approx(2 * np.linalg.eigvalsh(gram).max(), rel=1e-12)
     assert found.lam == pytest.approx(expected.lam, rel=2e-4)
+    thin = critical_penalties(GramTensor(library.asarray(factor), thin=True))
+    assert (thin.lam, thin.eta) == pytest.approx((found.lam, found.eta), rel=1e-9)
     zero = GramTensor(library.asarray(np.zeros((2, 3, 3))), thin=False)
     assert critical_penalties(zero).lam == 0

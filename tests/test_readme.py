@@ -21,6 +21,7 @@ HELPERS = {
     "blocks_of",
     "BLUE",
     "bounds_of_critical",
+    "bounds_of_slices",
     "CHANNEL",
     "check_data",
     "check_samples",

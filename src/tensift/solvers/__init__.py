@@ -1,7 +1,12 @@
 """Slice problems, and the methods that solve whole stacks of them."""
 
 from tensift.solvers._coupling import Coupling
-from tensift.solvers._critical import CriticalPenalties, bounds_of_critical, critical_penalties
+from tensift.solvers._critical import (
+    CriticalPenalties,
+    bounds_of_critical,
+    bounds_of_slices,
+    critical_penalties,
+)
 from tensift.solvers._decoder import best_decoder, polar_factor
 from tensift.solvers._encoder import EncoderProblems
 from tensift.solvers._estimate import estimated_objectives, keep_spectrum
@@ -40,6 +45,7 @@ __all__ = [
     "best_decoder",
     "block_elements",
     "bounds_of_critical",
+    "bounds_of_slices",
     "column_norms",
     "critical_penalties",
     "critical_sparsity",

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensift._utils.namespace import is_complex, is_device_array, namespace_of
+import numpy as np
+from numpy.typing import NDArray
+
+from tensift._utils.namespace import is_device_array, moved_to, namespace_of, to_numpy
 from tensift._utils.pool import Pool
-from tensift.moments import GramTensor, blocks_of
-from tensift.solvers import on_device
-from tensift.solvers._algebra import Algebra, HostAlgebra, algebra_of
+from tensift._utils.stacks import adjoint, conjugate, real_part
+from tensift.moments import GramTensor, blocks_of, variances
+from tensift.solvers._algebra import algebra_of
+from tensift.solvers._column_lengths import LengthsOfFactor, LengthsOfMatrices
 from tensift.solvers._problem import column_norms
-from tensift.solvers._projection import psd_part
+from tensift.solvers.on_device._memory import block_elements
 
-__all__ = ["CriticalPenalties", "critical_penalties"]
+__all__ = ["CriticalPenalties", "bounds_of_critical", "bounds_of_slices", "critical_penalties"]
 
-_WEIGHT, _RELAXATION = 0.3, 1.9
-_CHECK_EVERY = 10
+# Matrices of thin factors are not formed in two cases. Above `_LARGE` features, and `_FEW` for the
+# square of the number of samples, factors are faster. Above `_DENSE` features, matrices take too
+# much memory; up to `_LARGEST_DENSE` they may, if there are at most `_MANY` for each sample.
+_LARGE, _FEW = 512, 4
+_DENSE, _LARGEST_DENSE, _MANY = 4096, 8192, 16
+_BLOCK = 2**18  # entries of matrices that are stepped together: they stay in the cache
+_LONGER, _LONGEST = 1.5, 50.0  # factor of a step after a good one, and the longest step
+_LEAST = -25.0  # logarithm of a share of the largest weight: smaller weights change no bound
+_SHARE_OF_GAP, _SHARE_OF_TOL = 1 / 16, 1 / 8  # errors of squared lengths that are accepted
+_ROUNDING = 1e-12  # of bounds
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,15 @@ def critical_penalties(
     ``G``. It lies between two bounds: every such ``G`` gives an upper bound, and every ``A >= 0``
     gives the lower bound ``Tr(2 S A) / ||A||_{2,1}``.
 
+    Weights ``d > 0`` of the features give both. ``G_ij = 4 S_ij d_i / (d_i + d_j)`` has the
+    Hermitian part ``2 S``. ``A_ij = S_ij d_i d_j / (d_i + d_j)`` is the entrywise product of two
+    positive semidefinite matrices, so it is one too. Let ``g_j`` be the squared length of column
+    ``j`` of ``G``. If the weights sum to one, the square of the critical lam lies between
+    ``sum_j d_j g_j`` and ``max_j g_j``. The lower of the two is concave in ``d`` and ``g`` is its
+    gradient, so they meet where it is largest. Weights times ``g`` are better weights.
+
+    With thin factors and many features, no ``q x q`` matrix is formed.
+
     Under both penalties the optimum is zero if ``lam / critical + eta / critical >= 1``, because
     the matching mixture of the two multipliers proves it.
 
@@ -78,17 +98,10 @@ def critical_penalties(
     >>> critical_penalties(GramTensor(np.diag([9.0, 1.0])[None], thin=False))
     CriticalPenalties(lam=18.0, eta=18.0)
     """
-    matrices = 2 * gram.dense()
-    xp = namespace_of(matrices)
-    if not xp.any(matrices != 0):
+    scaled = _ScaledSlices(gram)
+    if scaled.unit == 0:
         return CriticalPenalties(0.0, 0.0)
-    if is_device_array(matrices):
-        eta = float(xp.max(xp.linalg.eigvalsh(matrices)))
-        longest = _longest_column(matrices / eta, tol, max_iter, on_device.psd_part)
-    else:
-        eta = 2 * float(gram.spectrum[0].max())
-        longest = _longest_column(matrices / eta, tol, max_iter, psd_part)
-    return CriticalPenalties(eta * longest, eta)
+    return CriticalPenalties(scaled.critical_lam(tol, max_iter), scaled.critical_eta())
 
 
 def bounds_of_critical(gram: GramTensor, n_jobs: int | None = None) -> CriticalPenalties:
@@ -98,73 +111,175 @@ def bounds_of_critical(gram: GramTensor, n_jobs: int | None = None) -> CriticalP
     Eigenvalues that are known already are used. On the host, threads share the slices.
     """
     if is_device_array(gram.array):
-        return _bounds_of_stack(gram)
+        return _largest_bounds(gram)
     with Pool(n_jobs, single=gram.n_slices == 1) as pool:
-        found = pool.map(lambda block: _bounds_of_stack(gram[block]), blocks_of(gram))
+        found = pool.map(lambda block: _largest_bounds(gram[block]), blocks_of(gram))
     return CriticalPenalties(max(one.lam for one in found), max(one.eta for one in found))
 
 
-def _bounds_of_stack(gram: GramTensor) -> CriticalPenalties:
-    factor = gram.array
-    xp = namespace_of(factor)
-    if gram.thin:
-        across = xp.conj(factor) if is_complex(factor) else factor
-        inner = xp.matmul(xp.matrix_transpose(across), factor)
-        squares = _real(xp.sum(xp.matmul(factor, inner) * across, axis=2))
-        longest = xp.sqrt(xp.max(xp.clip(squares, min=0.0)))
-    else:
-        inner, longest = factor, xp.max(column_norms(factor))
+def _largest_bounds(gram: GramTensor) -> CriticalPenalties:
+    eta, _, upper = bounds_of_slices(gram)
+    xp = namespace_of(upper)
+    return CriticalPenalties(float(xp.max(upper)), float(xp.max(eta)))
+
+
+def bounds_of_slices(gram: GramTensor) -> tuple[Any, Any, Any]:
+    """The critical eta of every slice, and a lower and an upper bound of its critical lam."""
+    xp = namespace_of(gram.array)
+    longest = xp.sqrt(xp.max(_column_squares(gram), axis=1))
     known = "spectrum" in vars(gram)
-    largest = xp.max(gram.spectrum[0] if known else xp.linalg.eigvalsh(inner))
-    return CriticalPenalties(2 * float(longest), 2 * float(largest))
+    eta = gram.spectrum[0][:, -1] if known else xp.linalg.eigvalsh(_inner(gram))[:, -1]
+    return 2 * eta, 2 * xp.max(variances(gram), axis=1), 2 * longest
 
 
-def _longest_column(
-    matrices: Any, tol: float, max_iter: int, psd_part: Callable[[Any], Any]
-) -> float:
-    """How short the longest column of a G with ``herm(G) >= matrices`` can be; largest slice.
+class _ScaledSlices:
+    """The matrices ``M = 2 S / unit``, where `unit` is the largest entry of all ``S``.
 
-    This is the alternating direction method on two copies of G: one gets shorter columns, the
-    other is made feasible. Their multiplier is the ``A`` of the lower bound. Slices that can no
-    longer be the largest are dropped.
+    Few slices can have the largest critical penalties. Quick bounds tell which. These are looked at
+    in the order of their bounds, until no other can be larger.
+
+    Parameters
+    ----------
+    gram : GramTensor
+        The Gram matrices ``S``.
     """
-    algebra = algebra_of(matrices)
-    xp = algebra.xp
-    upper = xp.max(algebra.column_norms(matrices), axis=1)
-    lower = xp.max(algebra.diagonal(matrices), axis=1)
-    feasible, dual = matrices, xp.zeros_like(matrices)
-    for step in range(1, max_iter + 1):
-        if step % _CHECK_EVERY == 1:
-            if xp.max(upper) <= (1 + tol) * xp.max(lower):
+
+    def __init__(self, gram: GramTensor) -> None:
+        self._gram, self._on_device = gram, is_device_array(gram.array)
+        xp = namespace_of(gram.array)
+        diagonals = xp.max(variances(gram), axis=1)
+        self.unit = float(xp.max(diagonals))
+        if self.unit == 0:
+            return
+        self._forms_matrices = self._on_device or not _is_wide(gram)
+        most = block_elements(gram.array) if self._on_device else _BLOCK
+        self._together = max(1, most // gram.size**2) if self._forms_matrices else 1
+        parts = self._in_blocks(np.arange(gram.n_slices))
+        self._squares = xp.concat([_column_squares(self._some(part)) for part in parts])
+        self._lower = (to_numpy(diagonals) * (2 / self.unit)) ** 2
+        self._upper = to_numpy(xp.max(self._squares, axis=1))
+
+    def critical_eta(self) -> float:
+        """Twice the largest eigenvalue of all ``S``, not less than what solvers find.
+
+        It is at most the Frobenius norm, and at least the length of any column.
+        """
+        xp = namespace_of(self._squares)
+        largest = self.unit * np.sqrt(to_numpy(xp.sum(self._squares, axis=1)))
+        order = _descending(largest, self.unit * np.sqrt(self._upper.max()))
+        if self._on_device:  # a device takes as long for all of them as for one
+            return self.unit * float(xp.max(xp.linalg.eigvalsh(_inner(self._some(order)))))
+        found = 0.0
+        for j in order:
+            if largest[j] <= found:
                 break
-            (wanted,) = xp.nonzero(upper > xp.max(lower))
-            upper, lower, matrices, feasible, dual = (
-                algebra.take(part, wanted) for part in (upper, lower, matrices, feasible, dual)
-            )
-        short = feasible - dual
-        short = short - _onto_ball(algebra, short, 1 / _WEIGHT)
-        free = _RELAXATION * short + (1 - _RELAXATION) * feasible + dual
-        middle = algebra.hermitian_part(free)
-        feasible = free - middle + matrices + psd_part(middle - matrices)
-        dual = free - feasible
-        upper = xp.minimum(upper, xp.max(algebra.column_norms(feasible), axis=1))
-        gain = -algebra.inner(matrices, dual)
-        size = xp.sum(algebra.column_norms(dual), axis=1)
-        lower = algebra.larger(lower, gain / algebra.at_least(size, algebra.tiny))
-    return float(xp.max(upper))
+            if self._gram.thin:
+                value = self.unit * float(np.linalg.eigvalsh(_inner(self._some(j[None]))).max())
+                value *= 1 + _ROUNDING
+            else:  # the very digits that the solver has, because this is where its optimum is zero
+                value = 2 * float(self._gram[j[None]].spectrum[0].max())
+            found = max(found, value)
+        return found
+
+    def critical_lam(self, tol: float, max_iter: int) -> float:
+        """How short the longest column of a G with ``herm(G) >= 2 S`` can be: the largest slice."""
+        lower = float(self._lower.max())
+        upper, goal = lower, (1 + tol) ** 2
+        for index in self._in_blocks(_descending(self._upper, lower)):
+            if self._upper[index[0]] <= goal * lower:
+                upper = max(upper, self._upper[index[0]])
+                break
+            found, lower = self._bounds_of(index, lower, tol, max_iter)
+            upper = max(upper, found)
+        return self.unit * float(np.sqrt(upper))
+
+    def _bounds_of(
+        self, index: NDArray[np.intp], lower: float, tol: float, max_iter: int
+    ) -> tuple[float, float]:
+        """An upper bound of the squares of some slices, and a lower bound of the largest of all.
+
+        `lower` is what is known of the largest of all. Slices leave as soon as they cannot be
+        larger by more than `tol`.
+        """
+        part, squares = self._some(index), self._taken(self._squares, index)
+        algebra = algebra_of(part.array)
+        xp, goal, found = algebra.xp, (1 + tol) ** 2, lower
+        lengths: LengthsOfMatrices | LengthsOfFactor = (
+            LengthsOfMatrices(algebra, part.dense())
+            if self._forms_matrices
+            else LengthsOfFactor(part.array[0])
+        )
+        upper, mean = xp.max(squares, axis=1), xp.mean(squares, axis=1)  # of equal weights
+        logs, step, spread = xp.zeros_like(squares), xp.ones_like(upper), upper / mean
+        for _ in range(max_iter):
+            lower = max(lower, float(xp.max(mean)))
+            closed = upper <= goal * lower
+            if xp.any(closed):
+                found = max(found, float(xp.max(xp.where(closed, upper, xp.zeros_like(upper)))))
+                (wanted,) = xp.nonzero(~closed)
+                if not wanted.shape[0]:
+                    return found, lower
+                lengths.keep(wanted)
+                squares, upper, mean, logs, step, spread = (
+                    algebra.take(array, wanted)
+                    for array in (squares, upper, mean, logs, step, spread)
+                )
+            ascent = xp.log(algebra.at_least(squares / mean[:, None], algebra.tiny))
+            logs = logs + step[:, None] * ascent
+            logs = algebra.at_least(logs - xp.max(logs, axis=1, keepdims=True), _LEAST)
+            gap = float(xp.max(spread)) - 1
+            squares, error = lengths(logs, max(_SHARE_OF_GAP * gap, _SHARE_OF_TOL * tol))
+            weights = xp.exp(logs)
+            mean = xp.sum(weights * squares, axis=1) / xp.sum(weights, axis=1)
+            longest = xp.max(squares, axis=1)
+            # Longer steps are fewer steps, as long as the bounds approach each other.
+            longer = xp.clip(_LONGER * step, max=_LONGEST)
+            step = xp.where(longest / mean > spread, xp.ones_like(step), longer)
+            spread = longest / mean
+            mean, upper = mean / (1 + error), xp.minimum(upper, longest / (1 - error))
+        return max(found, float(xp.max(upper))), max(lower, float(xp.max(mean)))
+
+    def _in_blocks(self, index: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        return np.split(index, range(self._together, len(index), self._together))
+
+    def _some(self, index: NDArray[np.intp]) -> GramTensor:
+        """Some of the slices, scaled."""
+        gram = self._gram
+        array = self._taken(gram.array, index)
+        array = array * (2 / self.unit) ** 0.5 if gram.thin else 2 * (array / self.unit)
+        return GramTensor(array, gram.thin)
+
+    def _taken(self, array: Any, index: NDArray[np.intp]) -> Any:
+        if not self._on_device:
+            return array[index]
+        return namespace_of(array).take(array, moved_to(array, index), axis=0)
 
 
-def _onto_ball(algebra: Algebra | HostAlgebra, matrices: Any, radius: float) -> Any:
-    """The nearest matrices whose column norms sum to at most `radius`."""
-    norms = algebra.column_norms(matrices)
-    count = algebra.arange(norms.shape[1]) + 1
-    excess = (algebra.running_sum(algebra.descending(norms)) - radius) / count
-    # All norms are cut by the same amount. If the k largest stay above zero, it is their excess
-    # over the radius divided by k, and this is largest for the right k.
-    cut = algebra.at_least(algebra.xp.max(excess, axis=1), 0.0)[:, None]
-    shares = algebra.at_least(norms - cut, 0.0) / algebra.at_least(norms, algebra.tiny)
-    return matrices * shares[:, None, :]
+def _is_wide(gram: GramTensor) -> bool:
+    """Whether matrices of the order of the features would take too long, or too much memory."""
+    size, n = gram.array.shape[1:]
+    if not gram.thin or size <= _LARGE:
+        return False
+    return size >= _FEW * n**2 or size > max(_DENSE, min(_MANY * n, _LARGEST_DENSE))
 
 
-def _real(values: Any) -> Any:
-    return namespace_of(values).real(values) if is_complex(values) else values
+def _descending(bounds: NDArray[np.float64], least: float) -> NDArray[np.intp]:
+    """Indices of the bounds that are at least as large as another, the largest first."""
+    order = np.argsort(-bounds, kind="stable")
+    return order[bounds[order] >= least * (1 - _ROUNDING)]
+
+
+def _inner(gram: GramTensor) -> Any:
+    """The Gram matrices; for thin factors ``F^H F``, which has the same eigenvalues above zero."""
+    if not gram.thin:
+        return gram.array
+    return namespace_of(gram.array).matmul(adjoint(gram.array), gram.array)
+
+
+def _column_squares(gram: GramTensor) -> Any:
+    """Squared lengths of the columns of all Gram matrices, ``(p, q)``."""
+    if not gram.thin:
+        return column_norms(gram.array) ** 2
+    xp, factor = namespace_of(gram.array), gram.array
+    products = xp.matmul(factor, _inner(gram)) * conjugate(factor)
+    return xp.clip(real_part(xp.sum(products, axis=2)), min=0.0)

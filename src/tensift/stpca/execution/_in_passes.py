@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.checkpoint import fingerprint
-from tensift._utils.stacks import diagonal_of
 from tensift._utils.warnings import warn_user
 from tensift.moments import GramTensor, MomentsInPasses, not_kept_message, variances
 from tensift.solvers import (
@@ -21,7 +20,7 @@ from tensift.solvers import (
     SliceSolver,
     Solution,
     bounds_of_critical,
-    column_norms,
+    bounds_of_slices,
     critical_penalties,
     estimated_objectives,
     solve_path,
@@ -225,16 +224,9 @@ def operators_are_not_kept() -> NDArray:
     raise ValueError(not_kept_message("operators"))
 
 
-def _bounds(gram: GramTensor) -> tuple[NDArray, NDArray, NDArray]:
-    """Return half the critical eta of every slice, and bounds of half its critical lam."""
-    dense = gram.dense()
-    largest = np.linalg.eigvalsh(dense)[:, -1]
-    return largest, diagonal_of(dense).real.max(axis=1), column_norms(dense).max(axis=1)
-
-
 def _candidates(gram: GramTensor) -> GramTensor:
     """Return the slices that may have the largest critical lam or eta."""
-    eta, lower, upper = _bounds(gram)
+    eta, lower, upper = bounds_of_slices(gram)
     wanted = upper >= (1 - _ROUNDING) * lower.max()
     wanted |= eta >= (1 - _ROUNDING) * eta.max()
     return gram[np.flatnonzero(wanted)]
@@ -243,7 +235,7 @@ def _candidates(gram: GramTensor) -> GramTensor:
 def _leaders(gram: GramTensor) -> GramTensor:
     """Return the slice with the largest critical lam and the one with the largest eta."""
     lams = [critical_penalties(gram[slice(j, j + 1)]).lam for j in range(gram.n_slices)]
-    return gram[np.unique([int(np.argmax(lams)), int(np.argmax(_bounds(gram)[0]))])]
+    return gram[np.unique([int(np.argmax(lams)), int(np.argmax(bounds_of_slices(gram)[0]))])]
 
 
 def _joined(held: GramTensor | None, more: GramTensor) -> GramTensor:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensift._utils.checkpoint import fingerprint
-from tensift._utils.stacks import diagonal_of
 from tensift._utils.threads import one_blas_thread
 from tensift.moments import DaskMoments, GramTensor, Moments, joined_gram, variances
 from tensift.solvers import (
@@ -21,7 +20,7 @@ from tensift.solvers import (
     SliceSolver,
     Solution,
     bounds_of_critical,
-    column_norms,
+    bounds_of_slices,
     critical_penalties,
     estimated_objectives,
     solve_row,
@@ -63,7 +62,7 @@ class DaskExecutor(SliceExecutor):
         Quick bounds rule out most slices. The others go to one worker, which computes the exact
         values.
         """
-        parts = gather_results(self._on_blocks(partial(bounds_of_slices, factor=self._factor)))
+        parts = gather_results(self._on_blocks(partial(bounds_of_block, factor=self._factor)))
         eta, lower, upper = (np.concatenate(values) for values in zip(*parts, strict=True))
         wanted = upper >= (1 - _ROUNDING) * lower.max()
         wanted |= eta >= (1 - _ROUNDING) * eta.max()
@@ -319,12 +318,10 @@ def norms_of_block(
         return norms_under(problems, share, solver.solve)
 
 
-def bounds_of_slices(gram: GramTensor, factor: float) -> tuple[NDArray, NDArray, NDArray]:
+def bounds_of_block(gram: GramTensor, factor: float) -> tuple[NDArray, NDArray, NDArray]:
     """Return the critical eta of every slice of a block, and bounds of its critical lam."""
     with one_blas_thread():
-        doubled = 2 * gram.scaled(factor).dense()
-        largest = np.linalg.eigvalsh(doubled)[:, -1]
-        return largest, diagonal_of(doubled).real.max(axis=1), column_norms(doubled).max(axis=1)
+        return bounds_of_slices(gram.scaled(factor))
 
 
 def some_slices(gram: GramTensor, slices: NDArray[np.intp]) -> GramTensor:
