@@ -55,10 +55,11 @@ def cross_fitted_agreement(
     def judge(half: tuple[int, int]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the features of the other half, and their agreement."""
         graph = neighbour_graph(components.of(*half), shares)
-        others = [quarter for quarter in range(4) if quarter not in half]
-        part = np.sort(np.concatenate([columns[quarter] for quarter in others]))
-        features = np.sort(np.concatenate([quarters[quarter] for quarter in others]))
-        return features, agreement_of(flat, depth, graph, shares, part)
+        is_judged = np.ones(n_features, dtype=bool)
+        for quarter in half:
+            is_judged[quarters[quarter]] = False
+        part = np.flatnonzero(np.repeat(is_judged, depth))
+        return np.flatnonzero(is_judged), agreement_of(flat, depth, graph, shares, part)
 
     found = np.zeros(n_features)
     for features, agreement in pool.map(judge, _HALVES):

@@ -56,14 +56,15 @@ def quarters_of(
     [array([1, 5]), array([0, 4]), array([3]), array([2])]
     """
     tolerance = _ROUNDING[precision_of(values)]
-    places = _places(deviation, tolerance)
-    ranked = np.argsort(places, kind="stable")
-    tied = np.flatnonzero(np.bincount(places)[places] > 1)
-    if tied.size:
-        further = np.zeros(len(places), dtype=np.intp)
-        further[tied] = _places(_fourth_moments(values, tied, shares), tolerance)
-        ranked = np.lexsort((further, places))
-    return [np.sort(ranked[start::4]) for start in range(4)]
+    ranked, places = _ranked(deviation, tolerance)
+    is_tied = (np.bincount(places) > 1)[places]
+    if is_tied.any():
+        tied = np.flatnonzero(is_tied)
+        fourth = _ranked(_fourth_moments(values, tied, shares), tolerance)[1]
+        ranked[is_tied[ranked]] = tied[np.lexsort((fourth, places[tied]))]
+    quarter = np.empty(len(ranked), dtype=np.int8)
+    quarter[ranked] = np.arange(len(ranked)) % 4
+    return [np.flatnonzero(quarter == number) for number in range(4)]
 
 
 def _fourth_moments(
@@ -86,11 +87,13 @@ def _fourth_moments(
     return np.concatenate(parts)
 
 
-def _places(numbers: NDArray[np.float64], tolerance: float) -> NDArray[np.intp]:
-    """Return the places of numbers in descending order; equal numbers have the same."""
+def _ranked(
+    numbers: NDArray[np.float64], tolerance: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the descending order of numbers, and their places; equal numbers have the same."""
     order = np.argsort(-numbers, kind="stable")
     ordered = numbers[order]
     is_less = ordered[1:] < (1 - tolerance) * ordered[:-1]
     places = np.zeros(len(numbers), dtype=np.intp)
     places[order[1:]] = np.cumsum(is_less)
-    return places
+    return order, places
