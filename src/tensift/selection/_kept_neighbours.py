@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tensift._utils.namespace import (
 from tensift._utils.nearest import limits_of_nearest, nearest, without_own
 from tensift._utils.threads import one_blas_thread
 from tensift.selection._geometry import Geometry
+from tensift.solvers import Replayed
 
 __all__ = ["kept_by"]
 
@@ -49,25 +51,37 @@ def _kept_by(
     pairs, weights = indices_like(values, pairs), moved_or_same(values, weights)
     rows = pairs // n_samples
     tie = _TIE[precision_of(judge.values)]
+    # On a device a dozen small operations, requested at once.
+    kept_now = Replayed(partial(_share_kept, count, tie), ("kept", count, tie), lasting=True)
     # Of a row, squared distances without the square of the row's own sample, which all share.
     distances = without_own(
         xp.zeros((n_samples, n_samples), dtype=values.dtype, device=device_of(values))
     )
     squares = xp.zeros_like(distances[:, 0])
-    kept, done = [], 0
+    kept: list[Any] = []
+    done = 0
     for several in counts:
         new = xp.reshape(values[:, done:several, :], (n_samples, -1))
         own = xp.sum(new**2, axis=1)
         squares = squares + own
-        distances += own
-        distances += xp.matmul(-2 * new, new.T)
+        change = xp.matmul(-2 * new, new.T)
+        change += own
+        distances = distances + change  # a new array: the recording must see that it changed
         done = several
-        low, high, share = limits_of_nearest(distances, squares, count, tie, squares)
-        found = xp.take(xp.reshape(distances, (-1,)), pairs)
-        shares = xp.where(found <= xp.take(high, rows), xp.take(share, rows), xp.zeros_like(found))
-        shares = xp.where(found < xp.take(low, rows), xp.ones_like(found), shares)
-        kept.append(xp.sum(weights * shares))
+        kept += kept_now(distances, squares, pairs, rows, weights)
     return np.asarray(to_numpy(xp.stack(kept)), float)
+
+
+def _share_kept(
+    count: int, tie: float, distances: Any, squares: Any, pairs: Any, rows: Any, weights: Any
+) -> tuple[Any]:
+    """Return the share of pairs, as places in the matrix, that are among the nearest."""
+    xp = namespace_of(distances)
+    low, high, share = limits_of_nearest(distances, squares, count, tie, squares)
+    found = xp.take(xp.reshape(distances, (-1,)), pairs)
+    shares = xp.where(found <= xp.take(high, rows), xp.take(share, rows), xp.zeros_like(found))
+    shares = xp.where(found < xp.take(low, rows), xp.ones_like(found), shares)
+    return (xp.sum(weights * shares),)
 
 
 def _true_neighbours(judge: Geometry, count: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
