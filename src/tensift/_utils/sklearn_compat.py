@@ -19,6 +19,8 @@ from sklearn.utils._param_validation import (
 from sklearn.utils._set_output import ADAPTERS_MANAGER, _get_output_config
 from sklearn.utils.validation import _check_feature_names_in
 
+from tensift._utils.full_products import full_products
+
 __all__ = [
     "Interval",
     "InvalidParameterError",
@@ -39,7 +41,7 @@ check_feature_names_in = _check_feature_names_in
 
 def fit_context(method: Method) -> Method:
     """Validate parameters before a fit, but not again in estimators that the fit calls."""
-    wrapped: Method = _fit_context(prefer_skip_nested_validation=True)(method)
+    wrapped: Method = _fit_context(prefer_skip_nested_validation=True)(full_products(method))
     return wrapped
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift._utils.checkpoint import fingerprint
+from tensift._utils.full_products import full_products
 from tensift._utils.namespace import is_device_array
 from tensift._version import __version__
 from tensift.algebra import make_transform
@@ -27,6 +28,7 @@ from tensift.sources import (
 __all__ = ["collect_moments"]
 
 
+@full_products
 def collect_moments(
     X: ArrayLike,
     orientation: int | str = 0,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift._utils.full_products import full_products
 from tensift._utils.namespace import (
     Kind,
     check_same_kind,
@@ -160,6 +161,7 @@ class OrientedEstimator(ResultsOfMoments, SampleOrienter):
             self._compute(None)
         return self
 
+    @full_products
     def solve(self) -> Self:
         """Compute the results from the samples that `partial_fit` has taken in so far.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensift._utils.full_products import full_products
 from tensift._utils.namespace import is_device_array, moved_to, namespace_of
 from tensift._utils.progress import progress_bar
 from tensift._utils.sklearn_compat import validate_parameter_constraints
@@ -40,6 +41,7 @@ _GRID = {
 }
 
 
+@full_products
 def stpca_path(
     X: ArrayLike | Moments | GramTensor,
     lams: ArrayLike | None = None,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.full_products import full_products
 from tensift._utils.namespace import moved_to, namespace_of, to_numpy
 from tensift.solvers._algebra import Algebra
 from tensift.solvers._diagonal import DiagonalProblems
@@ -47,6 +48,7 @@ _GRADES = 0.2
 _TINY = float(np.finfo(float).tiny)
 
 
+@full_products
 def solve_exact_on_device(
     problems: SliceProblems,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensift._utils.full_products import full_products
 from tensift._utils.namespace import device_of, is_complex, moved_to, namespace_of, to_numpy
 from tensift._utils.stacks import adjoint, diagonal_of
 from tensift._utils.warnings import warn_user
@@ -27,6 +28,7 @@ _SINGULAR = 0.1  # how far a matrix times its inverse may be from the identity
 _SMALL = 2**15  # elements of a stack: making a smaller one smaller saves no time
 
 
+@full_products
 def solve_paper_on_device(
     problems: SliceProblems,
     *,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from tensift._utils.full_products import full_products
 from tensift._utils.stacks import adjoint
 
 __all__ = [
@@ -48,6 +49,7 @@ _made: dict[tuple[Any, ...], Sign] = {}
 _LEAST = 1e-30  # norms of fourth powers are not divided by less
 
 
+@full_products
 def psd_part(matrices: Array, accuracy: float = 1e-9) -> Array:
     """The nearest positive semidefinite matrix to each Hermitian matrix, by products only.
 
@@ -78,6 +80,7 @@ def psd_part(matrices: Array, accuracy: float = 1e-9) -> Array:
     return half + adjoint(half)
 
 
+@full_products
 def certified_split(matrices: Array, accuracy: float = 1e-9) -> tuple[Array, Array]:
     """Positive and negative parts that are positive semidefinite for any accuracy.
 
@@ -105,6 +108,7 @@ def semidefinite_parts(half_sign: Array, modulus: Array, identity: Array) -> tup
     return positive, positive + modulus - (kept + adjoint(kept))
 
 
+@full_products
 def sign(matrices: Array, accuracy: float = 1e-9, *, scale: float = 1.0) -> Array:
     """The matrix sign of every Hermitian matrix, times `scale`.
 
