@@ -43,9 +43,9 @@ class OverlapSums:
     >>> sums.add(0)
     >>> sums.values, sums.is_behind
     (array([0., 0.]), array([ True,  True]))
-    >>> sums.count(np.array([1]), None)
+    >>> sums.count_all(None)
     >>> sums.values
-    array([0., 4.])
+    array([1., 4.])
     """
 
     def __init__(self, overlaps: FibreOverlaps) -> None:
