@@ -12,7 +12,6 @@ import time
 import warnings
 
 import numpy as np
-from sklearn.base import clone
 
 from benchmarks._data import ROOT, smooth_field
 from benchmarks._environment import describe_environment, n_cores
@@ -59,8 +58,6 @@ def _notes():
         "more than the choice of penalties and the solution",
         f"threads: n_jobs, over slices, on {n_cores()} cores; for a table, which is a single "
         "slice, those of BLAS, which wait by spinning if other programs take the cores",
-        "again: wall time of the same fit once more in the same process, which has the memory by "
-        "then; a first fit on a virtual machine waits for each page",
         "CPU: processor time of all threads, which depends little on what else the machine does; "
         "wall: what a user waits, longer on a busy machine (load: processes that wanted to run "
         "over the minute before the fit)",
@@ -101,16 +98,11 @@ def _fit_and_measure(shape, selection, workers):
     _forget_peak()
     before = _resident()[0]
     wall, cpu = time.perf_counter(), time.process_time()
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # blocks of slices
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the Gram matrices of X take")
         selector.fit(X)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = _peak() - before
-    again = None
-    if selection == "top":
-        again = time.perf_counter()
-        with warnings.catch_warnings(action="ignore", category=UserWarning):
-            clone(selector).fit(X)
-        again = time.perf_counter() - again
     floor = _floor(X)
     order = np.dot(selector.order_ % 997, np.arange(selector.order_.size) % 991)
     return {
@@ -118,7 +110,6 @@ def _fit_and_measure(shape, selection, workers):
         "selection": selection,
         "threads": workers,
         "wall s": wall,
-        "again s": again,
         "CPU s": cpu,
         "floor s": floor,
         "ratio": cpu / floor,
