@@ -107,6 +107,14 @@ def test_short_chunks_add_to_the_gram_tensor_more_often():
     assert short == long
 
 
+@pytest.mark.parametrize(("selection", "halves"), [("geometry", 2), ("reconstruct", 1)])
+def test_threads_of_one_process_share_the_halves_of_samples(selection, halves):
+    job = make_job((50, 20), 10**5, selection=selection)
+    assert stages(job)["select"] == 7.0
+    assert stages(job, Layout(cores=4))["select"] == 7.0 / halves
+    assert stages(job, Layout(cluster=True, cores=4))["select"] == 7.0
+
+
 def test_arrays_in_memory_are_not_read():
     job = make_job((50, 20), 10**5)
     found = stages(job, Layout(in_memory=True))

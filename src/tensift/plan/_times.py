@@ -72,7 +72,10 @@ def stages_of(job: Job, layout: Layout, pilot: Pilot, passes: int = 1) -> list[S
     )
     if job.selects:
         work = f"{format_amount(job.elements)} features, {format_amount(job.looked_at)} samples"
-        stages.append(Stage("select", pilot.selection, pilot.selection, work))
+        # Threads of one process share the halves of the samples; most of the time goes into these.
+        shared = job.selection == "geometry" and not layout.is_cluster
+        seconds = _shared(pilot.selection, 2, layout.cores if shared else 1)
+        stages.append(Stage("select", seconds, pilot.selection, work))
     if layout.is_cluster:
         stages.append(_overhead(job, layout, stages, tasks * pilot.rounds, looks))
     return stages
