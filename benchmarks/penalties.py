@@ -7,11 +7,11 @@ import numpy as np
 from benchmarks._data import load, published
 from benchmarks._results import Table
 from benchmarks._timing import interleave, one_thread
-from tensift import STPCASelector
+from tensift import STPCASelector, collect_moments
 from tensift.datasets import list_paper, load_digits
+from tensift.solvers import critical_penalties
 
 COUNT = 100
-FRACTION = 0.1  # of both critical penalties
 LARGEST = 2e9  # operations of one step on all slices, p q^3; what takes longer is left out
 
 
@@ -30,8 +30,7 @@ def run(repeats):
         )
     table.notes += [
         'given: the same penalties as numbers, so one solve; all with selection="top"',
-        f'relative: penalty_units="relative", {FRACTION} of both critical values; its ratio is to '
-        "those penalties given",
+        'relative: the same as fractions of their critical values, penalty_units="relative"',
         "slices: their number, and features of each",
     ]
     return {"": table}
@@ -50,17 +49,19 @@ def _compared(name, X, orientation, repeats):
     auto = STPCASelector(COUNT if X[0].size > COUNT else 0.5, **settings)
     chosen = STPCASelector(auto.n_features_to_select, **settings).fit(X)
     given = STPCASelector(auto.n_features_to_select, lam=chosen.lam_, eta=chosen.eta_, **settings)
+    moments = collect_moments(X, orientation=orientation)
+    critical = critical_penalties(moments.gram().scaled(1 / moments.peak))
     relative = STPCASelector(
-        auto.n_features_to_select, lam=FRACTION, eta=FRACTION, penalty_units="relative", **settings
+        auto.n_features_to_select,
+        lam=chosen.lam_ / critical.lam,
+        eta=chosen.eta_ / critical.eta,
+        penalty_units="relative",
+        **settings,
     )
-    scaled = relative.fit(X)
-    absolute = STPCASelector(
-        auto.n_features_to_select, lam=scaled.lam_, eta=scaled.eta_, **settings
-    )
-    contestants = {"auto": auto, "given": given, "relative": relative, "absolute": absolute}
+    contestants = {"auto": auto, "given": given, "relative": relative}
     times = interleave({name: partial(one.fit, X) for name, one in contestants.items()}, repeats)
     ratio, least, most = times.ratio("auto", "given")
-    of_relative, *_ = times.ratio("relative", "absolute")
+    of_relative, *_ = times.ratio("relative", "given")
     q = X.shape[1 + orientation]
     return {
         "data": name,
