@@ -63,9 +63,7 @@ def limits_of_nearest(
         ordered = xp.sort(distances, axis=1)
     else:  # only the first places matter, and which distance comes after them
         after = min(count, distances.shape[1] - 1)
-        ordered = np.partition(
-            distances, after, axis=1
-        )  # for two places it takes six times as long
+        ordered = np.partition(distances, after, axis=1)  # at two places: six times as long
     last = xp.max(ordered[:, :count], axis=1)
     margin = tie * (scales + xp.abs(last + offsets))
     low, high = last - margin, last + margin
