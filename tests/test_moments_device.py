@@ -18,6 +18,7 @@ from tensift.moments import DeviceMoments, GramTensor, Moments, Orientation
 from tensift.moments import _device_moments as module
 from tensift.selection import rank_features
 from tensift.solvers import critical_penalties
+from tensift.solvers.on_device._spectrum import spectrum_of
 
 SHAPE = (4, 5, 3)
 others_than_numpy = pytest.mark.parametrize(
@@ -269,3 +270,18 @@ def test_critical_penalties_bracket_the_optimum_at_zero(library, complex_):
     assert (thin.lam, thin.eta) == pytest.approx((found.lam, found.eta), rel=1e-9)
     zero = GramTensor(library.asarray(np.zeros((2, 3, 3))), thin=False)
     assert critical_penalties(zero).lam == 0
+
+
+@pytest.mark.parametrize("index", [slice(1, 3), np.array([3, 0]), np.array([0, 1, 1, 0], bool)])
+def test_parts_of_a_gram_tensor_keep_what_is_known_of_their_spectra(library, index):
+    factors = np.random.default_rng(0).normal(size=(4, 5, 9))
+    gram = GramTensor(library.asarray(factors @ factors.swapaxes(1, 2)), thin=False)
+    assert "spectrum" not in vars(gram[index])
+    values, vectors = (library.numpy(part) for part in spectrum_of(gram))
+    part = gram[index]
+    found = vars(part)["spectrum"]
+    np.testing.assert_array_equal(library.numpy(found[0]), values[index])
+    np.testing.assert_array_equal(library.numpy(found[1]), vectors[index])
+    vectors = vectors[index]
+    again = vectors * values[index][:, None, :] @ vectors.swapaxes(1, 2)
+    np.testing.assert_allclose(again, library.numpy(part.array), atol=1e-10)

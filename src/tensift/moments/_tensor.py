@@ -50,20 +50,11 @@ class GramTensor:
 
     def __getitem__(self, index: Any) -> GramTensor:
         """Return the Gram tensor of some slices; a spectrum that was computed is kept."""
-        if is_device_array(self.array):
-            return GramTensor(self._on_device(index), self.thin)
-        part = GramTensor(self.array[index], self.thin)
+        part = GramTensor(_some(self.array, index), self.thin)
         if "spectrum" in vars(self):
             values, vectors = self.spectrum
-            vars(part)["spectrum"] = values[index], vectors[index]
+            vars(part)["spectrum"] = _some(values, index), _some(vectors, index)
         return part
-
-    def _on_device(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return self.array[index, ...]
-        if isinstance(index, np.ndarray):
-            index = moved_to(self.array, np.flatnonzero(index) if index.dtype == bool else index)
-        return namespace_of(self.array).take(self.array, index, axis=0)
 
     def dense(self) -> Any:
         """Return the Gram matrices, ``(p, q, q)``."""
@@ -101,6 +92,17 @@ class GramTensor:
             factors = moved_to(self.array, factors, real)
         array = self.array * factors[:, :, None]
         return GramTensor(array if self.thin else array * factors[:, None, :], self.thin)
+
+
+def _some(stack: Any, index: Any) -> Any:
+    """Return some entries of a stack, by a slice, indices or a mask."""
+    if not is_device_array(stack):
+        return stack[index]
+    if isinstance(index, slice):
+        return stack[index, ...]
+    if isinstance(index, np.ndarray):
+        index = moved_to(stack, np.flatnonzero(index) if index.dtype == bool else index)
+    return namespace_of(stack).take(stack, index, axis=0)
 
 
 def variances(gram: GramTensor) -> Any:

@@ -190,7 +190,7 @@ class GeometryOrder:
         geometry = self.geometry
         values = geometry.values
         xp = namespace_of(values)
-        rest = np.setdiff1d(np.arange(geometry.n_features), geometry.kept)
+        rest = np.delete(np.arange(geometry.n_features), geometry.kept)
         parts = [indices_like(values, rest)]
         if geometry.kept.size:
             kept = indices_like(values, geometry.kept)
