@@ -25,18 +25,18 @@ QUICK_SHAPES = ((60, 12, 10),)
 COUNT = 100
 
 
-def run(repeats, *, samples=(), shapes=SHAPES, in_blocks=()):
-    """Time fits of files ``NAME=FILE.npy`` and of smooth images; those `in_blocks` only there."""
+def run(repeats, *, samples=(), shapes=SHAPES):
+    """Time fits of files ``NAME=FILE.npy`` and of smooth images."""
     place = next((place for place in _places() if place.name == "torch"), None)
     if place is None:
         raise SystemExit("PyTorch is not installed")
-    cases = [(*one.split("=", 1), True) for one in samples]
-    cases += [("smooth images", shape, shape not in in_blocks) for shape in (*shapes, *in_blocks)]
+    cases = [one.split("=", 1) for one in samples]
+    cases += [("smooth images", shape) for shape in shapes]
     table = Table("Default fits on a device")
-    for name, source, on_host in cases:
+    for name, source in cases:
         file = isinstance(source, str)
         X = np.load(source, allow_pickle=False) if file else smooth_images(*source)
-        table.rows.append(_row(name, np.asarray(X, float), place, repeats, on_host))
+        table.rows.append(_row(name, np.asarray(X, float), place, repeats))
         row = table.rows[-1]
         print(" ", *(f"{key} {value}," for key, value in row.items()), flush=True)
         if row["certified gap"] > 1e-6:
@@ -57,7 +57,7 @@ def run(repeats, *, samples=(), shapes=SHAPES, in_blocks=()):
     return {"": table}
 
 
-def _row(name, X, place, repeats, on_host):
+def _row(name, X, place, repeats):
     there, peak = place.asarray(X), _Peak(place)
     found = STPCASelector(COUNT, selection="top").fit(there)
     given = {"lam": found.lam_, "eta": found.eta_, "selection": "top"}
@@ -72,7 +72,11 @@ def _row(name, X, place, repeats, on_host):
     default, _ = seconds(STPCASelector())
     memory = peak.gib()
     forget_recordings()
-    row = {
+    host, _ = _once_or_twice(lambda: STPCASelector(n_jobs=-1).fit(X))
+    fixed, expected = _once_or_twice(lambda: STPCASelector(COUNT, n_jobs=-1).fit(X))
+    laplacian, _ = _once_or_twice(lambda: LaplacianScore(COUNT).fit(X))
+    same = np.intersect1d(to_numpy(picked.order_)[:COUNT], expected.order_[:COUNT])
+    return {
         "data": name,
         "samples": " x ".join(map(str, X.shape)),
         "library": place.name,
@@ -82,23 +86,14 @@ def _row(name, X, place, repeats, on_host):
         "/ one solve": auto / solve,
         f"{COUNT} (s)": some,
         "default (s)": default,
-        f"host: {COUNT} (s)": None,
-        "host: default (s)": None,
-        "host / device": None,
-        "Laplacian score (s)": None,
-        "in common": None,
+        f"host: {COUNT} (s)": fixed,
+        "host: default (s)": host,
+        "host / device": host / default,
+        "Laplacian score (s)": laplacian,
+        "in common": "all" if len(same) == COUNT else len(same),
         "certified gap": gap,
         "memory (GiB)": memory,
     }
-    if on_host:
-        host, _ = _once_or_twice(lambda: STPCASelector(n_jobs=-1).fit(X))
-        fixed, expected = _once_or_twice(lambda: STPCASelector(COUNT, n_jobs=-1).fit(X))
-        row[f"host: {COUNT} (s)"], row["host: default (s)"] = fixed, host
-        row["host / device"] = host / default
-        row["Laplacian score (s)"], _ = _once_or_twice(lambda: LaplacianScore(COUNT).fit(X))
-        same = np.intersect1d(to_numpy(picked.order_)[:COUNT], expected.order_[:COUNT])
-        row["in common"] = "all" if len(same) == COUNT else len(same)
-    return row
 
 
 def _once_or_twice(function):
@@ -140,8 +135,7 @@ def main(arguments=None):
     tables = run(
         options.repeats,
         samples=options.samples,
-        shapes=QUICK_SHAPES if options.quick else SHAPES,
-        in_blocks=IN_BLOCKS if options.blocks else (),
+        shapes=QUICK_SHAPES if options.quick else SHAPES + IN_BLOCKS * options.blocks,
     )
     write_results(options.output, "device_fit", tables, environment)
     print("\n" + tables[""].markdown(), flush=True)
