@@ -16,7 +16,7 @@ from tensift.moments._tensor import GramTensor
 
 __all__ = ["FactorsInPasses"]
 
-_VALUES = 2**20  # of features or samples that a thread looks at together
+_VALUES = 2**20  # that a thread looks at together
 
 
 class FactorsInPasses(MomentsInPasses):

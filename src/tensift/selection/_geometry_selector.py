@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensift._utils.namespace import Kind, is_device_array, kind_of, moved_to
-from tensift._utils.sklearn_compat import StrOptions, fit_context
+from tensift._utils.sklearn_compat import Interval, StrOptions, fit_context
 from tensift.labels import SampleDims, groups_of
 from tensift.moments import FeatureScale, Moments, take_in_subsample
 from tensift.selection._base import TensorSelector
@@ -60,7 +60,8 @@ class GeometrySelector(TensorSelector):
         at, for features in different units: then their units do not count. With `feature_mode`, all
         elements of a feature are divided by the same number. None leaves the data as they are.
     n_jobs : int or None, default=None
-        Threads; None means 1, -1 means all cores. The result does not depend on it.
+        The number of threads, -1 for as many as cores. The result does not depend on it. It has no
+        effect on a device.
     verbose : bool or int, default=False
         Show progress on standard error while files are read.
 
@@ -143,7 +144,11 @@ class GeometrySelector(TensorSelector):
         **TensorSelector._may_be_missing,
         "sample_dim": "no_validation",
         "scale": [StrOptions({"feature"}), None],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+        ],
         "verbose": ["verbose"],
     }
     _takes_device_arrays = True

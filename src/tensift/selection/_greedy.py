@@ -125,7 +125,7 @@ class FreeChoice:
         """How many more features are picked before those of the next tier."""
         return next((end - self.n_picked for end in self._ends if self.n_picked < end), 0)
 
-    def next(self, rule: Any) -> list[Any] | None:
+    def next(self, rule: Rule) -> list[Any] | None:
         """Return the best feature of the first tier that has one left."""
         merits = self._of_free(rule.merits())
         xp = namespace_of(merits)

@@ -17,8 +17,8 @@ _MOST_PRODUCTS = 2**22  # of values with values, if they are kept
 _FASTER = 16  # one product of matrices, against as many of a matrix with vectors
 _WRITING = 600  # the time to write a product, in multiply-adds
 _BLOCK_VALUES = 2**20  # squared together
-_MUCH = 2**22  # values
 _BLOCK_ON_DEVICE = 2**25  # the same, where few large operations are faster than many small ones
+_MUCH = 2**22  # values; so many do not fit into a cache
 
 
 def energies_of(values: Any) -> Any:

@@ -97,9 +97,9 @@ def run_tasks(
 
 
 class _JoinedOperators:
-    """One array for the operators of all slices, which every worker fills in where it is at it.
+    """One array for the operators of all slices. Workers write to it what they have found.
 
-    Joining them at the end would take as much memory once more, and no worker could help.
+    If they were joined at the end, one thread would copy all of them while the others wait.
     """
 
     def __init__(self, n_slices: int) -> None:

@@ -28,8 +28,8 @@ __all__ = ["EvenSubsample", "even_subsample", "kept_samples", "most_rows", "stri
 # Selection by geometry needs 512 samples, and gains little from more than 2048. Memory sets limits:
 _MOST, _ENOUGH, _FEWEST = 2048, 512, 64  # numbers of samples
 _USUAL_BYTES = 2**27  # what more than 512 samples may take together, in single precision
-_WORTH_SHARING = 2**24  # bytes of a copy that threads make together
 _MOST_BYTES = 2**28  # what 512 samples may take; of larger samples there are fewer
+_WORTH_SHARING = 2**24  # bytes of a copy from which on threads make it together
 
 
 def most_rows(n_features: int) -> int:

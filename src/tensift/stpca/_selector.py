@@ -125,9 +125,10 @@ class STPCASelector(OrientedEstimator, TensorSelector):
     missing : {"raise", "allow"}, default="raise"
         What NaN means. "raise": an error. "allow": a value that was not observed (see Notes).
     n_jobs : int or None, default=None
-        The number of threads over slices, -1 for as many as cores. The result does not depend on
-        it. It has no effect on a device. A single slice is solved with the threads of BLAS instead,
-        and their number may change its last digits.
+        The number of threads, -1 for as many as cores. They share the slices, and the samples and
+        features that the selection looks at. The result does not depend on it. It has no effect on
+        a device. A single slice is solved with the threads of BLAS instead, and their number may
+        change its last digits.
     random_state : int, RandomState or None, default=None
         The seed of the "random" basis.
     verbose : bool or int, default=False
